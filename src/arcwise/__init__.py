@@ -1,0 +1,1 @@
+"""arcwise: learn, measure, show and use embeddings that are separated by angle."""
