@@ -1,1 +1,79 @@
-"""arcwise: learn, measure, show and use embeddings that are separated by angle."""
+"""arcwise: learn, measure, show and use embeddings that are separated by angle.
+
+    head = arcwise.MarginHead(dim=512, num_classes=1000, margin=arcwise.ArcFace(0.5))
+    loss = head(embeddings, labels)
+
+Names are looked up when they are first used, so that `import arcwise` costs nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from arcwise._version import __version__
+
+if TYPE_CHECKING:
+    from arcwise import backbones, data, engines, evaluation, heads, margins, reporting, training, viewing
+    from arcwise.engines import Stats
+    from arcwise.errors import ArcwiseError
+    from arcwise.heads import Head, MarginHead, SoftmaxHead
+    from arcwise.margins import ArcFace, CombinedMargin, CosFace, Margin, NormSoftmax, SphereFace
+    from arcwise.training import compare, load_run, train
+
+_rooms = ("backbones", "data", "engines", "evaluation", "heads", "margins", "reporting", "training", "viewing")
+_homes = {
+    "ArcFace": "margins",
+    "ArcwiseError": "errors",
+    "CombinedMargin": "margins",
+    "CosFace": "margins",
+    "Head": "heads",
+    "Margin": "margins",
+    "MarginHead": "heads",
+    "NormSoftmax": "margins",
+    "SoftmaxHead": "heads",
+    "SphereFace": "margins",
+    "Stats": "engines",
+    "compare": "training",
+    "load_run": "training",
+    "train": "training",
+}
+
+__all__ = [
+    "ArcFace",
+    "ArcwiseError",
+    "CombinedMargin",
+    "CosFace",
+    "Head",
+    "Margin",
+    "MarginHead",
+    "NormSoftmax",
+    "SoftmaxHead",
+    "SphereFace",
+    "Stats",
+    "__version__",
+    "backbones",
+    "compare",
+    "data",
+    "engines",
+    "evaluation",
+    "heads",
+    "load_run",
+    "margins",
+    "reporting",
+    "train",
+    "training",
+    "viewing",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _homes:
+        return getattr(importlib.import_module(f"arcwise.{_homes[name]}"), name)
+    if name in _rooms:
+        return importlib.import_module(f"arcwise.{name}")
+    raise AttributeError(f"module 'arcwise' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,47 @@
+"""The checks that every head makes of what it is given."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from arcwise.errors import ConfigError
+
+
+def check_embeddings(x_BD: Tensor, dim: int) -> None:
+    """Refuse embeddings of the wrong shape or kind."""
+    if x_BD.dim() != 2 or x_BD.shape[1] != dim:
+        raise ConfigError(f"embeddings must have the shape (batch, {dim}); got {tuple(x_BD.shape)}.")
+    if not x_BD.is_floating_point():
+        raise ConfigError(f"embeddings must be floating point numbers; got {x_BD.dtype}.")
+
+
+def check_labels(labels_B: Tensor, x_BD: Tensor, num_classes: int) -> Tensor:
+    """Refuse labels of the wrong shape, kind or range; returns them as int64.
+
+    On a GPU the range is checked without waiting for the device: a label out of range stops the program at a later step.
+    """
+    if labels_B.shape != x_BD.shape[:1]:
+        raise ConfigError(
+            f"labels must have the shape ({x_BD.shape[0]},), one for each embedding; got {tuple(labels_B.shape)}."
+        )
+    if labels_B.is_floating_point() or labels_B.dtype == torch.bool:
+        raise ConfigError(f"labels must be whole numbers; got {labels_B.dtype}.")
+    if labels_B.device != x_BD.device:
+        raise ConfigError(f"labels are on {labels_B.device} and embeddings on {x_BD.device}; move one to the other.")
+    labels_B = labels_B.long()
+    message = f"labels must be in 0 … {num_classes - 1}, or −1 for a sample to ignore"
+    if labels_B.device.type == "cpu":
+        if labels_B.numel() and not (int(labels_B.min()) >= -1 and int(labels_B.max()) < num_classes):
+            raise ConfigError(f"{message}; got {int(labels_B.min())} … {int(labels_B.max())}.")
+    else:
+        torch._assert_async(((labels_B >= -1) & (labels_B < num_classes)).all(), message)
+    return labels_B
+
+
+def check_size(dim: int, num_classes: int) -> None:
+    """Refuse a head that cannot tell anything apart."""
+    if dim < 2:
+        raise ConfigError(f"dim must be at least 2, since an angle needs two dimensions; got {dim}.")
+    if num_classes < 2:
+        raise ConfigError(f"num_classes must be at least 2; got {num_classes}.")

@@ -1,0 +1,44 @@
+"""CosFace: a margin on the cosine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+import torch
+from torch import Tensor
+
+from arcwise.errors import ConfigError
+from arcwise.margins.base import Gradient, Margin, register
+
+
+@register("cosface")
+@dataclass(frozen=True)
+class CosFace(Margin):
+    """Additive cosine margin: the true class's cos θ becomes cos θ − m.  Wang et al. 2018, eq. 4.
+
+    Monotone everywhere, with slope 1: the easiest margin to train. Prefer `ArcFace` when the gap should be the same in degrees
+    wherever the embedding lies.
+
+    Args:
+        m: the margin as a difference of cosines, 0 ≤ m < 2.
+    """
+
+    m: float = 0.35
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.m < 2:
+            raise ConfigError(
+                f"m must be in [0, 2), a difference of cosines; got {self.m:g}. Usual values are 0.2 to 0.4."
+            )
+
+    @property
+    def gradient(self) -> Gradient:  # type: ignore[override]
+        """ψ(θ) − cos θ is a constant: there is nothing to detach."""
+        return "exact"
+
+    def curve(self, cos_B: Tensor) -> tuple[Tensor, Tensor]:
+        return cos_B - self.m, torch.ones_like(cos_B)
+
+    def at(self, fraction: float) -> Self:
+        return replace(self, m=fraction * self.m)

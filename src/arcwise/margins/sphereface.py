@@ -1,0 +1,47 @@
+"""SphereFace: the angle is multiplied."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Self
+
+import torch
+from torch import Tensor
+
+from arcwise.errors import ConfigError
+from arcwise.margins.base import Gradient, Margin, floored, register, sine_and_angle
+
+
+@register("sphereface")
+@dataclass(frozen=True)
+class SphereFace(Margin):
+    """Multiplicative angular margin: cos θ becomes (−1)^k cos(m·θ) − 2k with k = ⌊m·θ/π⌋.  Liu et al. 2017, eq. 7.
+
+    The margin grows with the angle and vanishes on the centre, so well-learnt samples feel none. Prefer `ArcFace` unless an older
+    run is to be reproduced.
+
+    Args:
+        m: the factor on the angle, 1 ≤ m ≤ 8; it need not be whole.
+        gradient: "exact", or "detached" to treat ψ(θ) − cos θ as a constant.
+    """
+
+    m: float = 1.35
+    gradient: Gradient = "exact"
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.m <= 8:
+            raise ConfigError(
+                f"m must be in [1, 8], a factor on the angle; got {self.m:g}. Usual values are 1.35 to 4."
+            )
+        self._check_gradient()
+
+    def curve(self, cos_B: Tensor) -> tuple[Tensor, Tensor]:
+        sin_B, theta_B = sine_and_angle(cos_B)
+        k_B = torch.floor(self.m * theta_B / math.pi)
+        sign_B = 1 - 2 * torch.remainder(k_B, 2)
+        psi_B = sign_B * torch.cos(self.m * theta_B) - 2 * k_B
+        return psi_B, sign_B * self.m * torch.sin(self.m * theta_B) / floored(sin_B)
+
+    def at(self, fraction: float) -> Self:
+        return replace(self, m=1 + fraction * (self.m - 1))
