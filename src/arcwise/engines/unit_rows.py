@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 
 class _UnitRows(torch.autograd.Function):
@@ -16,22 +17,25 @@ class _UnitRows(torch.autograd.Function):
         wide = x.to(dtype)
         # Dividing by the largest entry first keeps the squares of huge and of tiny rows representable.
         largest = wide.abs().amax(dim=1, keepdim=True)
-        largest = torch.where(largest > 0, largest, torch.ones_like(largest))
-        scaled = wide / largest
+        scaled = wide / torch.where(largest == 0, torch.ones_like(largest), largest)
         length = scaled.square().sum(dim=1, keepdim=True).sqrt()
-        x_hat = torch.where(length > 0, scaled / length.clamp_min(0.5), torch.zeros_like(scaled))
+        # The length is 0 or at least 1, or NaN, which must not be hidden.
+        x_hat = scaled / torch.where(length == 0, torch.ones_like(length), length)
         ctx.save_for_backward(x_hat, length * largest)
         ctx.input_dtype = x.dtype
         return x_hat
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, g: Tensor) -> tuple[Tensor, None]:
         x_hat, norm = ctx.saved_tensors
         along = (g * x_hat).sum(dim=1, keepdim=True)
         # A row of zeros has no direction to turn; a row so short that the gradient would overflow gets the largest finite one.
-        jacobian = (g - along * x_hat) / torch.where(norm > 0, norm, torch.full_like(norm, torch.inf))
+        # Longer rows may overflow: that is how a gradient scaler for float16 learns that its scale is too large.
+        jacobian = (g - along * x_hat) / torch.where(norm == 0, torch.full_like(norm, torch.inf), norm)
         bound = torch.finfo(ctx.input_dtype).max
-        return jacobian.clamp(-bound, bound).to(ctx.input_dtype), None
+        jacobian = torch.where(norm < 1, jacobian.clamp(-bound, bound), jacobian)
+        return jacobian.to(ctx.input_dtype), None
 
 
 def unit_rows(x: Tensor, dtype: torch.dtype | None = None) -> Tensor:
