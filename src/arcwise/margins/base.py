@@ -69,9 +69,14 @@ def sine_and_angle(cos_B: Tensor) -> tuple[Tensor, Tensor]:
     return sin_B, torch.atan2(sin_B, cos_B)
 
 
-def floored(sin_B: Tensor) -> Tensor:
-    """sin θ kept away from zero, for division: below √ε a cosine's own rounding is larger than what it says about the angle."""
-    return sin_B.clamp_min(math.sqrt(torch.finfo(sin_B.dtype).eps))
+def off_the_ends(cos_B: Tensor, sin_B: Tensor) -> tuple[Tensor, Tensor]:
+    """sin θ and θ for a slope that divides by sin θ: the angle is kept √ε away from 0 and π.
+
+    Nearer than that a cosine's own rounding is larger than what it says about the angle. Both are moved, so that a slope that
+    has a limit at the end takes it.
+    """
+    sin_B = sin_B.clamp_min(math.sqrt(torch.finfo(sin_B.dtype).eps))
+    return sin_B, torch.atan2(sin_B, cos_B)
 
 
 def check_angle(name: str, value: float) -> None:
@@ -115,4 +120,10 @@ def build(name: str, **parameters: Any) -> Margin:
     for given in parameters:
         if given not in known:
             raise ConfigError(f"{name} has no parameter {given!r}. {did_you_mean(given, known)}")
+    for field in fields(cls):  # type: ignore[arg-type]
+        value = parameters.get(field.name, field.default)
+        wanted = (int, float) if isinstance(field.default, float) else type(field.default)
+        if isinstance(value, bool) or not isinstance(value, wanted):
+            kind = "a number" if isinstance(field.default, float) else "a word in quotes"
+            raise ConfigError(f"{name}'s {field.name} must be {kind}, such as {field.default!r}; got {value!r}.")
     return cls(**parameters)

@@ -46,4 +46,4 @@ class CombinedMargin(Margin):
         return combined_curve(cos_B, self.m1, self.m2, self.m3, self.continuation)
 
     def at(self, fraction: float) -> Self:
-        return replace(self, m1=1 + fraction * (self.m1 - 1), m2=fraction * self.m2, m3=fraction * self.m3)
+        return replace(self, m1=(1 - fraction) + fraction * self.m1, m2=fraction * self.m2, m3=fraction * self.m3)

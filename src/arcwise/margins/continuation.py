@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from arcwise.errors import ConfigError, did_you_mean
-from arcwise.margins.base import floored, sine_and_angle
+from arcwise.margins.base import off_the_ends, sine_and_angle
 
 Continuation = Literal["continuous", "classic", "easy", "none"]
 
@@ -32,7 +32,8 @@ def combined_curve(cos_B: Tensor, m1: float, m2: float, m3: float, continuation:
     sin_B, theta_B = sine_and_angle(cos_B)
     phase_B = m1 * theta_B + m2
     psi_B = torch.cos(phase_B) - m3
-    slope_B = m1 * torch.sin(phase_B) / floored(sin_B)
+    sin_off_B, theta_off_B = off_the_ends(cos_B, sin_B)
+    slope_B = m1 * torch.sin(m1 * theta_off_B + m2) / sin_off_B
     if continuation == "none":
         return psi_B, slope_B
     one_B = torch.ones_like(cos_B)

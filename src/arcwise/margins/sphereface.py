@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from arcwise.errors import ConfigError
-from arcwise.margins.base import Gradient, Margin, floored, register, sine_and_angle
+from arcwise.margins.base import Gradient, Margin, off_the_ends, register, sine_and_angle
 
 
 @register("sphereface")
@@ -41,7 +41,9 @@ class SphereFace(Margin):
         k_B = torch.floor(self.m * theta_B / math.pi)
         sign_B = 1 - 2 * torch.remainder(k_B, 2)
         psi_B = sign_B * torch.cos(self.m * theta_B) - 2 * k_B
-        return psi_B, sign_B * self.m * torch.sin(self.m * theta_B) / floored(sin_B)
+        sin_off_B, theta_off_B = off_the_ends(cos_B, sin_B)
+        # (−1)^k sin(m·θ) is |sin(m·θ)|, also where rounding puts k on the wrong side.
+        return psi_B, self.m * torch.sin(self.m * theta_off_B).abs() / sin_off_B
 
     def at(self, fraction: float) -> Self:
-        return replace(self, m=1 + fraction * (self.m - 1))
+        return replace(self, m=(1 - fraction) + fraction * self.m)
