@@ -50,7 +50,8 @@ def nearest_centre_angle(num_classes: int, dim: int) -> tuple[float, int]:
     if n <= 2 * d:
         return math.pi / 2, n - 2
     random = _angle_whose_cap_holds(1 / n, d)
-    return (random + min(2 * random, math.pi / 2)) / 2, n - 1
+    estimate = (random + min(2 * random, math.pi / 2)) / 2
+    return max(estimate, _angle_on_the_sphere(n)), n - 1
 
 
 def choose_scale(num_classes: int, dim: int, margin: Margin, posterior: float = POSTERIOR) -> ScaleChoice:
@@ -59,6 +60,8 @@ def choose_scale(num_classes: int, dim: int, margin: Margin, posterior: float = 
     Returns:
         The scale, the margin and the reasoning in plain words.
     """
+    if not 0.5 < posterior < 1:
+        raise ConfigError(f"posterior must be between 0.5 and 1, a probability to reach; got {posterior:g}.")
     phi, k = nearest_centre_angle(num_classes, dim)
     highest = margin.target_at_zero()
     note = ""
@@ -82,7 +85,7 @@ def _angle_on_the_sphere(n: int) -> float:
     if n - 5 < len(_TAMMES):
         return math.radians(_TAMMES[n - 5])
     omega = n / (n - 2) * math.pi / 6
-    return math.acos((1 / math.tan(omega) ** 2 - 1) / 2)
+    return min(math.acos((1 / math.tan(omega) ** 2 - 1) / 2), math.radians(_TAMMES[-1]))
 
 
 def _angle_whose_cap_holds(share: float, dim: int) -> float:
