@@ -70,6 +70,7 @@ class MarginHead(Head):
         self.engine = "reference"
         self.warmup_steps = warmup_steps
         self._steps = 0
+        self._warming = warmup_steps > 0
 
     @property
     def margin_fraction(self) -> float:
@@ -77,10 +78,17 @@ class MarginHead(Head):
         return min(1.0, self._steps / self.warmup_steps) if self.warmup_steps else 1.0
 
     def loss(self, embeddings: Tensor, labels: Tensor) -> tuple[Tensor, Stats]:
-        margin = self._margin_now()
-        if self.training and torch.is_grad_enabled() and self._steps < self.warmup_steps:
-            self._steps += 1
-        return reference.margin_softmax(embeddings, self.weight, labels, margin, self.scale)
+        if self._warming:
+            # Imported here because torch.compiler takes a second to load, which a head without warm-up need not pay for.
+            from arcwise.heads.warming import warming_loss
+
+            return warming_loss(self, embeddings, labels)  # type: ignore[no-any-return]
+        return reference.margin_softmax(embeddings, self.weight, labels, self.margin, self.scale)
+
+    def warm_up(self) -> None:
+        """Count one step of the warm-up; the loss does it for every training forward with gradients."""
+        self._steps = min(self._steps + 1, self.warmup_steps)
+        self._warming = self._steps < self.warmup_steps
 
     def logits(self, embeddings: Tensor, labels: Tensor | None = None) -> Tensor:
         """(B, N) class-wise affinity scores s·cos θ, with the margin on each sample's own class where labels are given."""
@@ -101,6 +109,7 @@ class MarginHead(Head):
 
     def set_extra_state(self, state: Tensor) -> None:
         self._steps = int(state)
+        self._warming = self._steps < self.warmup_steps
 
     def extra_repr(self) -> str:
         warmup = f", warmup_steps={self.warmup_steps}" if self.warmup_steps else ""
