@@ -141,4 +141,4 @@ def reporter_for(stream: TextIO | None = None, *, quiet: bool = False) -> Report
     if quiet:
         return Reporter()
     stream = stream if stream is not None else sys.stderr
-    return TerminalReporter() if stream.isatty() else PlainReporter(stream)
+    return TerminalReporter(Console(file=stream)) if stream.isatty() else PlainReporter(stream)
