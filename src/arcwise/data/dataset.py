@@ -1,0 +1,105 @@
+"""What every loader of this room hands on: two parts of labelled rows, in memory, with everything a reader must know about them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+# Rows a pass over a whole set takes at once, so that no pass needs a second copy of the set.
+ROWS_AT_ONCE = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """One part of a data set.
+
+    Args:
+        images: uint8 (M, C, H, W); for features float32 (M, F).
+        labels: int64 (M,), counted from 0; −1 is ignored by every head.
+        paths: where each row came from, for folders and lists of files; else empty.
+    """
+
+    images: Tensor
+    labels: Tensor
+    paths: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Labelled images or features, split into a part to learn from and a part to judge by.
+
+    Args:
+        name: the name of a known set, or the stem of the user's folder or file.
+        kind: "image" or "features".
+        source: in plain words, where the data came from.
+        notes: sentences that the user must see: what was left out, and what stands in for something else.
+    """
+
+    name: str
+    kind: str
+    train: Split
+    test: Split
+    classes: tuple[str, ...]
+    source: str
+    licence: str
+    notes: tuple[str, ...] = ()
+
+    @property
+    def num_classes(self) -> int:
+        return len(self.classes)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(C, H, W) of an image, or (F,) of a row of features."""
+        return tuple(self.train.images.shape[1:])
+
+    @property
+    def mean(self) -> Tensor:
+        """The mean of the training part, float32: per channel with pixels in [0, 1], per column for features."""
+        return self._mean_and_std[0]
+
+    @property
+    def std(self) -> Tensor:
+        """The standard deviation beside `mean`; 1 where a channel or column never changes, so that dividing is safe."""
+        return self._mean_and_std[1]
+
+    @cached_property
+    def _mean_and_std(self) -> tuple[Tensor, Tensor]:
+        images = self.train.images
+        mean, std = _pixel_moments(images) if images.dtype == torch.uint8 else _column_moments(images)
+        std = torch.where(std > 0, std, torch.ones_like(std))
+        return mean.to(torch.float32), std.to(torch.float32)
+
+
+def _pixel_moments(images: Tensor) -> tuple[Tensor, Tensor]:
+    """Exact moments per channel from counts of the 256 values, so that the number of threads cannot change them."""
+    counts = torch.zeros(images.shape[1], 256, dtype=torch.int64)
+    for rows in images.split(ROWS_AT_ONCE):
+        for channel, count in enumerate(counts):
+            count += torch.bincount(rows[:, channel].flatten(), minlength=256)
+    values = torch.arange(256, dtype=torch.float64) / 255
+    share = counts.double() / counts.sum(dim=1, keepdim=True).clamp(min=1)
+    mean = share @ values
+    variance = share @ values.square() - mean.square()
+    return mean, variance.clamp(min=0).sqrt()
+
+
+def _column_moments(features: Tensor) -> tuple[Tensor, Tensor]:
+    """Two passes in float64: a column of large numbers that hardly differ keeps its deviation."""
+    num = max(len(features), 1)
+    total = torch.zeros(features.shape[1], dtype=torch.float64)
+    for rows in features.split(ROWS_AT_ONCE):
+        total += rows.double().sum(dim=0)
+    mean = total / num
+    squares = torch.zeros_like(mean)
+    for rows in features.split(ROWS_AT_ONCE):
+        squares += (rows.double() - mean).square().sum(dim=0)
+    std = (squares / num).sqrt()
+    # A column that is constant leaves only rounding behind: not a deviation to divide by.
+    return mean, torch.where(std > 1e-12 * mean.abs(), std, torch.zeros_like(std))
