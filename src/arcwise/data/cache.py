@@ -22,7 +22,6 @@ from arcwise.data._download import sha256_of
 from arcwise.data._lock import locked
 from arcwise.errors import DataError
 from arcwise.progress import Reporter
-from arcwise.training.atomic_write import write_file
 
 # Files whose hash this process has already checked: path, length and time of change.
 _VERIFIED: set[tuple[str, int, int]] = set()
@@ -123,6 +122,9 @@ def _damaged(path: Path, why: str) -> DamagedCacheError:
 
 def write(name: str, tensors: dict[str, Tensor], source: str) -> Manifest:
     """Keep a set. Call it with the lock of `writing` held."""
+    # Imported here because `arcwise.training` itself imports this room.
+    from arcwise.training.atomic_write import write_file
+
     path = file_of(name)
     try:
         # The old manifest goes first: it must never stand beside a file that it does not describe.
