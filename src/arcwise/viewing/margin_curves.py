@@ -1,0 +1,150 @@
+"""What a margin does to the true class's logit, drawn from the margin objects themselves."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arcwise.errors import ConfigError
+from arcwise.progress import Reporter
+from arcwise.viewing.left_out import LeftOut
+from arcwise.viewing.lettering import plain
+from arcwise.viewing.palette import INK, MUTED, loss_colour, loss_dash
+from arcwise.viewing.run_folder import LOSS_TITLES, Run
+from arcwise.viewing.style import SMALL_POINTS, degree_axis, new_figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from arcwise.margins import Margin
+
+NUM_ANGLES = 721
+PARAMETER_LETTERS = ("m", "m1", "m2", "m3")
+
+
+def margins_figure(run: Run | None, reporter: Reporter) -> Figure:
+    """ψ(θ) of every registered margin with its default arguments; the run's own kind is drawn bold."""
+    from arcwise import margins
+
+    curves = []
+    for name in margins.names():
+        try:
+            margin = margins.build(name)
+            curves.append((name, margin, *curve_and_slope(margin)[:2]))
+        except (TypeError, ConfigError, ValueError) as error:
+            reporter.say(f"The margin {name} is not among the curves: it is more than a function of the angle ({error}).")
+    if not curves:
+        raise LeftOut("no margin could be drawn")
+    own = run.loss if run is not None else ""
+    figure = new_figure(
+        7.4,
+        5.0,
+        title="What each margin asks of the true class: ψ(θ) in place of cos θ",
+        subtitle="Each falls over the whole range, so turning towards the own centre always pays. "
+        "The lower the curve, the smaller the angle that is needed for the same logit.",
+    )
+    axes = figure.add_subplot()
+    for index, (name, margin, degrees, psi) in enumerate(curves):
+        # cos θ is where the others start from: a plain dark line.
+        colour, dash = (INK, (0, None)) if name == "norm-softmax" else (loss_colour(index), loss_dash(index))
+        label = f"{LOSS_TITLES.get(name, name)}{formula_suffix(margin)}"
+        width = 3.2 if name == own else 1.8
+        axes.plot(degrees, psi, color=colour, linestyle=dash, linewidth=width, label=plain(label), zorder=3 + (name == own))  # type: ignore[arg-type]
+    axes.axhline(0, color=MUTED, linewidth=0.7, zorder=1)
+    degree_axis(axes)
+    axes.set_xlabel("angle θ between an embedding and the centre of its class")
+    axes.set_ylabel("ψ(θ)")
+    axes.legend(loc="upper right", handlelength=3.4)
+    return figure
+
+
+def target_logit_figure(run: Run) -> Figure:
+    """s·ψ(θ) of this run's loss and its slope, beside those of s·cos θ."""
+    margin = margin_of(run)
+    if margin is None:
+        raise LeftOut(f"{run.title} has no margin on the angle")
+    scale = run.scale
+    if scale is None:
+        raise LeftOut("the scale s is in neither metrics.jsonl nor config.toml")
+    degrees, psi, slope = curve_and_slope(margin)
+    radians = np.radians(degrees)
+    detached = getattr(margin, "gradient", "exact") == "detached"
+    subtitle = (
+        f"s = {scale:.3g}{formula_suffix(margin).replace(' (', ', ').rstrip(')')}. "
+        "Left: the logit itself. Right: its slope, which is how strongly a sample is pulled towards its centre at each angle."
+        + (" The slope is the detached one that training used." if detached else "")
+    )
+    figure = new_figure(8.6, 4.5, title=f"{run.title}: the target logit and its slope", subtitle=subtitle)
+    left, right = figure.subplots(1, 2)
+    plain_style: dict[str, Any] = {"color": MUTED, "linestyle": (0, (5, 2)), "linewidth": 1.6, "zorder": 3}
+    own_style: dict[str, Any] = {"color": loss_colour(1), "linewidth": 2.4, "zorder": 4}
+    left.plot(degrees, scale * np.cos(radians), label="no margin: s·cos θ", **plain_style)
+    left.plot(degrees, scale * psi, label=f"{run.title}: s·ψ(θ)", **own_style)
+    left.set_ylabel("target logit")
+    right.plot(degrees, -scale * np.sin(radians), label="no margin: −s·sin θ", **plain_style)
+    right.plot(degrees, scale * slope, label=f"{run.title}: s·ψ′(θ)", **own_style)
+    right.set_ylabel("slope of the target logit, per radian")
+    left.legend(loc="upper right")
+    right.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), frameon=False) if _crowded(slope) else right.legend(loc="upper center")
+    for axes in (left, right):
+        degree_axis(axes)
+        axes.set_xlabel("angle θ to the own centre")
+    _mark_measured(left, run)
+    return figure
+
+
+def curve_and_slope(margin: Margin) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Degrees from 0 to 180, ψ there, and dψ/dθ per radian, by automatic differentiation of what training itself calls."""
+    import torch
+
+    theta = torch.linspace(0, torch.pi, NUM_ANGLES, dtype=torch.float64, requires_grad=True)
+    psi = margin.target(torch.cos(theta))
+    (slope,) = torch.autograd.grad(psi.sum(), theta)
+    return np.degrees(theta.detach().numpy()), psi.detach().numpy(), slope.numpy()
+
+
+def margin_of(run: Run) -> Margin | None:
+    """The margin object of the run's loss; None for a loss without one."""
+    from arcwise import margins
+
+    if run.loss not in margins.names():
+        return None
+    known = inspect.signature(margins.margin_class(run.loss)).parameters
+    try:
+        return margins.build(run.loss, **{key: value for key, value in run.margin.items() if key in known})
+    except (ConfigError, TypeError, ValueError) as error:
+        run.reporter.warn(f"The margin in {run.path.name}/config.toml cannot be used ({error}).")
+        return None
+
+
+def formula_suffix(margin: Margin) -> str:
+    """The margin's numbers, as “ (m = 0.5)”."""
+    values = [(letter, getattr(margin, letter)) for letter in PARAMETER_LETTERS if hasattr(margin, letter)]
+    return f" ({', '.join(f'{letter} = {value:.3g}' for letter, value in values)})" if values else ""
+
+
+def _crowded(slope: NDArray[np.float64]) -> bool:
+    """Whether the slope comes close to zero around the middle, where its legend would stand."""
+    middle = slope[NUM_ANGLES // 4 : 3 * NUM_ANGLES // 4]
+    return bool(middle.max() > 0.35 * slope.min())
+
+
+def _mark_measured(axes: Axes, run: Run) -> None:
+    """Where the samples of this run ended, if that was measured."""
+    angles = [row["test_angle"] for row in run.epochs if isinstance(row.get("test_angle"), (int, float))]
+    if not angles:
+        return
+    axes.axvline(angles[-1], color=MUTED, linewidth=1.0, linestyle=(0, (1, 2)), zorder=2)
+    axes.annotate(
+        f"test samples\nended at {angles[-1]:.0f}°",
+        (angles[-1], axes.get_ylim()[0]),
+        xytext=(5, 6),
+        textcoords="offset points",
+        size=SMALL_POINTS,
+        color=MUTED,
+        va="bottom",
+    )

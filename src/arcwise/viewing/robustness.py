@@ -1,0 +1,89 @@
+"""Accuracy under added noise: nearest class by angle against nearest class by distance, for each loss."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from arcwise.viewing.left_out import LeftOut
+from arcwise.viewing.lettering import plain, shorten
+from arcwise.viewing.palette import GRID, INK, MUTED, loss_colour, loss_marker
+from arcwise.viewing.run_folder import Run
+from arcwise.viewing.style import new_figure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+ROW_INCHES, GAP = 0.2, 0.9
+
+
+def robustness_figure(runs: list[Run]) -> Figure:
+    """One block a noise, one row a loss: the filled mark is accuracy by angle, the open one by distance."""
+    tables = [(run, table) for run in runs if (table := noise_of(run))]
+    if not tables:
+        raise LeftOut("no run has robustness in evaluation.json")
+    noises = list(dict.fromkeys(noise for _, table in tables for noise in table))
+    block = len(tables) + GAP
+    figure = new_figure(
+        7.8,
+        1.7 + ROW_INCHES * block * len(noises),
+        title=f"{shorten(runs[0].data, 30)}: accuracy under added noise",
+        subtitle="Filled: nearest class mean by angle. Open: the same model, nearest class mean by distance.",
+    )
+    axes = figure.add_subplot()
+    values: list[float] = []
+    for number, noise in enumerate(noises):
+        for index, (_, table) in enumerate(tables):
+            if noise not in table:
+                continue
+            angle, distance = table[noise]
+            height = number * block + index
+            style: dict[str, Any] = {"marker": loss_marker(index), "markersize": 7, "linestyle": "none", "color": loss_colour(index)}
+            axes.plot([angle, distance], [height, height], color=loss_colour(index), linewidth=1.6, alpha=0.55, zorder=2)
+            axes.plot(distance, height, **style, markerfacecolor="white", markeredgewidth=1.6, zorder=3)
+            axes.plot(angle, height, **style, zorder=4)
+            values += [angle, distance]
+        if number:
+            axes.axhline(number * block - (GAP + 1) / 2, color=GRID, linewidth=0.8, zorder=1)
+    middle = (len(tables) - 1) / 2
+    axes.set_yticks([number * block + middle for number in range(len(noises))], [plain(shorten(noise, 24)) for noise in noises])
+    axes.set_ylim(len(noises) * block - GAP, -GAP)
+    axes.tick_params(axis="y", length=0)
+    axes.grid(visible=False, axis="y")
+    axes.spines["left"].set_visible(False)
+    _percent_axis(axes, values)
+    _legend(figure, [run for run, _ in tables])
+    return figure
+
+
+def noise_of(run: Run) -> dict[str, tuple[float, float]]:
+    """Noise by name: (accuracy by angle, accuracy by distance)."""
+    rows = run.evaluation.get("robustness")
+    found: dict[str, tuple[float, float]] = {}
+    for row in rows if isinstance(rows, list) else []:
+        if isinstance(row, dict) and all(isinstance(row.get(key), (int, float)) for key in ("angle", "distance")):
+            found[str(row.get("noise", "noise"))] = (float(row["angle"]), float(row["distance"]))
+    return found
+
+
+def _percent_axis(axes: Any, values: list[float]) -> None:
+    from matplotlib.ticker import PercentFormatter
+
+    low = min(values)
+    room = max(1 - low, 0.02)
+    axes.set_xlim(max(-0.02, low - 0.08 * room), 1 + 0.02 * room)
+    axes.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=None if room > 0.06 else 1))
+    axes.set_xlabel("accuracy")
+
+
+def _legend(figure: Figure, runs: list[Run]) -> None:
+    from matplotlib.lines import Line2D
+
+    handles = [
+        Line2D([], [], linestyle="none", marker=loss_marker(i), color=loss_colour(i), markersize=7.5) for i in range(len(runs))
+    ]
+    handles += [
+        Line2D([], [], linestyle="none", marker="o", color=INK, markersize=7),
+        Line2D([], [], linestyle="none", marker="o", color=MUTED, markerfacecolor="white", markeredgewidth=1.6, markersize=7),
+    ]
+    labels = [*(plain(run.title) for run in runs), "by angle", "by distance"]
+    figure.legend(handles, labels, loc="outside upper left", ncols=min(len(labels), 5), frameon=False, handletextpad=0.2)

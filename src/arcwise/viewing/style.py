@@ -1,0 +1,139 @@
+"""How every figure looks, and how it becomes bytes that are the same twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from arcwise.errors import MissingExtraError, RunError
+from arcwise.viewing.lettering import families, plain, wrap
+from arcwise.viewing.palette import FAINT, GRID, INK, MUTED, PAPER
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+DPI = 160
+TITLE_POINTS, TEXT_POINTS, SMALL_POINTS = 13.5, 10.5, 9.5
+MARGIN_INCHES = 0.14
+
+
+def require_matplotlib(purpose: str) -> None:
+    """Raise the error that names the extra where matplotlib is absent."""
+    try:
+        import matplotlib.figure  # noqa: F401
+    except ImportError:
+        raise MissingExtraError("matplotlib", "viz", purpose) from None
+
+
+@contextmanager
+def house_style() -> Iterator[None]:
+    """The style of all figures, for as long as the block runs; the caller's own settings are back afterwards."""
+    import matplotlib as mpl
+
+    settings: dict[str, Any] = {
+        "font.family": list(families()),
+        "font.size": TEXT_POINTS,
+        "axes.titlesize": 11.5,
+        "axes.titlelocation": "left",
+        "axes.labelsize": TEXT_POINTS,
+        "axes.labelcolor": INK,
+        "axes.edgecolor": MUTED,
+        "axes.linewidth": 0.8,
+        "axes.grid": True,
+        "axes.axisbelow": True,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.unicode_minus": True,
+        "grid.color": GRID,
+        "grid.linewidth": 0.8,
+        "xtick.color": MUTED,
+        "ytick.color": MUTED,
+        "xtick.labelcolor": INK,
+        "ytick.labelcolor": INK,
+        "xtick.labelsize": SMALL_POINTS,
+        "ytick.labelsize": SMALL_POINTS,
+        "legend.fontsize": TEXT_POINTS,
+        "legend.frameon": True,
+        "legend.framealpha": 0.92,
+        "legend.edgecolor": FAINT,
+        "text.color": INK,
+        "lines.linewidth": 1.8,
+        "figure.facecolor": PAPER,
+        "savefig.facecolor": PAPER,
+        "svg.hashsalt": "arcwise",
+        "svg.fonttype": "path",
+        "path.simplify": True,
+    }
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.rcParams.update(settings)
+        yield
+
+
+def new_figure(width: float, height: float, *, title: str, subtitle: str = "", dpi: float = DPI) -> Figure:
+    """A figure `width` by `height` inches with its words on top; what is drawn is laid out below them."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    def fitted(text: str, points: float) -> str:
+        return wrap(plain(text), int((width - 2 * MARGIN_INCHES) * 72 / (0.575 * points)))
+
+    head, body = fitted(title, TITLE_POINTS * 1.06), fitted(subtitle, SMALL_POINTS)
+    head_inches = (head.count("\n") + 1) * TITLE_POINTS * 1.25 / 72
+    body_inches = (body.count("\n") + 1) * SMALL_POINTS * 1.28 / 72 if subtitle else 0.0
+    above = MARGIN_INCHES + head_inches + body_inches + 0.1
+    height = max(height, above + 1)
+    figure = Figure(figsize=(width, height), dpi=dpi)
+    FigureCanvasAgg(figure)
+    figure.set_layout_engine(
+        "constrained", rect=(0.012, 0.012, 0.976, 1 - above / height - 0.012), w_pad=0.06, h_pad=0.06, wspace=0.03, hspace=0.04
+    )
+    left = MARGIN_INCHES / width
+    figure.text(left, 1 - MARGIN_INCHES / height, head, size=TITLE_POINTS, weight="bold", va="top", linespacing=1.15)
+    if subtitle:
+        below = 1 - (MARGIN_INCHES + head_inches + 0.03) / height
+        figure.text(left, below, body, size=SMALL_POINTS, color=MUTED, va="top", linespacing=1.25)
+    return figure
+
+
+def bare(axes: Axes, extent: float, centre: tuple[float, float] = (0.0, 0.0)) -> None:
+    """A square stage for geometry: equal axes, no frame, no ticks."""
+    axes.set_axis_off()
+    axes.set_aspect("equal")
+    axes.set_xlim(centre[0] - extent, centre[0] + extent)
+    axes.set_ylim(centre[1] - extent, centre[1] + extent)
+
+
+def degree_axis(axes: Axes, upto: float = 180.0) -> None:
+    """An x axis in degrees with ticks where people expect them."""
+    step = 30 if upto > 100 else 15 if upto > 50 else 10
+    axes.set_xlim(0, upto)
+    ticks = list(range(0, int(upto) + 1, step))
+    axes.set_xticks(ticks, [f"{tick}°" for tick in ticks])
+
+
+def save(figure: Figure, folder: Path, stem: str) -> list[Path]:
+    """Write the figure as PNG and SVG into `folder`, whole or not at all, the same bytes every time."""
+    png, svg = BytesIO(), BytesIO()
+    figure.savefig(png, format="png", dpi=DPI, metadata={"Software": None})
+    figure.savefig(svg, format="svg", dpi=DPI, metadata={"Date": None, "Creator": None})
+    paths = [folder / f"{stem}.png", folder / f"{stem}.svg"]
+    for path, content in zip(paths, (png, svg), strict=True):
+        put(path, content.getvalue())
+    return paths
+
+
+def put(path: Path, content: bytes) -> None:
+    """Write a file and its folder; a disk that refuses gives one sentence."""
+    from arcwise.training.atomic_write import write_file
+
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_file(path, content)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise RunError(f"{path} cannot be written ({reason}): free some space, or give another folder with --out.") from error
