@@ -1,0 +1,128 @@
+"""What stands under a figure: what it shows, and the numbers that belong to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from arcwise.reporting.reading import Run
+from arcwise.reporting.sentences import capitalised, display, listing
+
+
+def caption(stem: str, runs: Mapping[str, Sequence[Run]], *, dim: int | None, several_seeds: bool) -> str:
+    """The caption of the figure `stem`, which shows the first run of every loss in `runs`."""
+    first = {loss: listed[0] for loss, listed in runs.items() if listed}
+    words = _embeddings(dim) if stem == "embeddings" else _WORDS.get(stem, f"{stem.replace('_', ' ').capitalize()}.")
+    numbers = _NUMBERS[stem](first) if stem in _NUMBERS else ""
+    seed = ""
+    if several_seeds and stem not in {"target_logit", "margins"}:
+        seeds = sorted({run.seed for run in first.values() if run.seed is not None})
+        if len(seeds) == 1:
+            seed = f"Seed {seeds[0]} is shown."
+    return " ".join(part for part in (words, numbers, seed) if part)
+
+
+def _embeddings(dim: int | None) -> str:
+    if dim == 2:
+        return "Normalised test embeddings on the circle, coloured by class, with the class centres."
+    if dim == 3:
+        return "Normalised test embeddings on the sphere, coloured by class, with the class centres."
+    width = f" of {dim} dimensions" if dim else ""
+    return (
+        f"Test embeddings{width}, coloured by class, in a projection. Angles in the picture are not the angles that were "
+        "measured; the numbers are."
+    )
+
+
+_WORDS = {
+    "embeddings_raw": (
+        "The same kind of picture before normalisation: here the length of an embedding can be seen as well as its direction."
+    ),
+    "angles": (
+        "Angles between pairs of test embeddings, of the same class (genuine) and of two classes (impostor). The less the two "
+        "overlap, the better can one angle tell same from different."
+    ),
+    "margins": ("The curve ψ(θ) of each margin: the cosine that is used in place of cos θ for the own class."),
+    "target_logit": (
+        "What the margin does to the own class: its logit, and the slope of the logit, over the angle to the own centre."
+    ),
+    "training": "The course of training.",
+    "confusion": ("Confusion between the classes on the test samples, decided by the nearest class mean in angle."),
+    "decision": ("Decision regions in the plane of the embeddings, with the band that the margin asks to be empty."),
+    "robustness": "Test accuracy under noise added to the images, decided by angle and by distance.",
+}
+
+
+def _each(first: Mapping[str, Run], key: str, factor: float, digits: int, unit: str) -> str:
+    found = {loss: number for loss, run in first.items() if (number := run.number(key)) is not None}
+    return listing([f"{display(loss)} {number * factor:.{digits}f}{unit}" for loss, number in found.items()])
+
+
+def _embedding_numbers(first: Mapping[str, Run]) -> str:
+    own = _each(first, "own_angle", 1, 1, "°")
+    return f"Mean angle to the own class mean: {own}." if own else ""
+
+
+def _angle_numbers(first: Mapping[str, Run]) -> str:
+    rates = []
+    for loss, run in first.items():
+        verification = run.evaluation.get("verification")
+        threshold = verification.get("threshold_degrees") if isinstance(verification, Mapping) else None
+        rate = run.number("eer")
+        if rate is not None:
+            at = f" at a threshold of {threshold:.1f}°" if isinstance(threshold, int | float) else ""
+            rates.append(f"{display(loss)} {100 * rate:.2f} %{at}")
+    return f"Equal error rate: {listing(rates)}." if rates else ""
+
+
+def _training_numbers(first: Mapping[str, Run]) -> str:
+    accuracy = _each(first, "accuracy", 100, 2, " %")
+    return f"Test accuracy at the end: {accuracy}." if accuracy else ""
+
+
+def _confusion_numbers(first: Mapping[str, Run]) -> str:
+    said = [words for loss, run in first.items() if (words := most_confused(loss, run))]
+    return " ".join(said)
+
+
+def most_confused(loss: str, run: Run) -> str:
+    """`ArcFace: 9903 of 10000 on the diagonal; most often a 4 is taken for a 9 (12 times).`"""
+    matrix = _square(run.evaluation.get("confusion"))
+    if not matrix:
+        return ""
+    names = run.classes if len(run.classes) == len(matrix) else tuple(str(index) for index in range(len(matrix)))
+    total = sum(sum(row) for row in matrix)
+    right = sum(matrix[index][index] for index in range(len(matrix)))
+    wrong = [(matrix[i][j], -i, -j) for i in range(len(matrix)) for j in range(len(matrix)) if i != j]
+    count, i, j = max(wrong, default=(0.0, 0, 0))
+    most = ""
+    if count:
+        times = "once" if count == 1 else f"{count:g} times"
+        most = f"; most often {names[-i]} is taken for {names[-j]} ({times})"
+    return f"{capitalised(display(loss))}: {right:g} of {total:g} on the diagonal{most}."
+
+
+def _square(matrix: object) -> list[list[float]]:
+    """The matrix as numbers; empty where it is not one."""
+    if not isinstance(matrix, list) or not all(isinstance(row, list) and len(row) == len(matrix) for row in matrix):
+        return []
+    if not all(isinstance(count, int | float) for row in matrix for count in row):
+        return []
+    return [[float(count) for count in row] for row in matrix]
+
+
+def _robustness_numbers(first: Mapping[str, Run]) -> str:
+    parts = []
+    for loss, run in first.items():
+        angle, distance = run.number("noise_accuracy"), run.number("noise_accuracy_distance")
+        if angle is not None and distance is not None:
+            parts.append(f"{display(loss)} {100 * angle:.2f} % by angle and {100 * distance:.2f} % by distance")
+    return f"On average: {'; '.join(parts)}." if parts else ""
+
+
+_NUMBERS = {
+    "embeddings": _embedding_numbers,
+    "angles": _angle_numbers,
+    "training": _training_numbers,
+    "confusion": _confusion_numbers,
+    "robustness": _robustness_numbers,
+}

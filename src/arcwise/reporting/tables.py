@@ -1,0 +1,116 @@
+"""The tables of the report as rows of text: what was measured, under noise, and how large the logits are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from arcwise.reporting.conclusion import NoisePoint
+from arcwise.reporting.grouping import Group
+from arcwise.reporting.measured import Standing
+from arcwise.reporting.reading import Run
+from arcwise.reporting.scale_choice import ANGLES, LogitRow
+from arcwise.reporting.sentences import capitalised, display
+from arcwise.reporting.settings import shared_and_different
+
+Table = dict[str, Any]
+"""`head`: texts; `rows`: rows of cells, each with `text`, `bold`; `caption`: text."""
+
+_ARROWS = {"higher": "↑", "lower": "↓"}
+WIDEST = 6
+"""With more losses than this, they become the rows of the table instead of its columns."""
+
+
+def cell(text: str, *, bold: bool = False) -> dict[str, Any]:
+    return {"text": text, "bold": bold}
+
+
+def comparison_table(group: Group, standings: Sequence[Standing], caption: str) -> Table:
+    """Every measured quantity for every loss, the best of each in bold."""
+    losses = group.losses
+    heads = [
+        f"{capitalised(standing.column.title)}{', ' + standing.units.unit if standing.units.unit else ''}"
+        f" {_ARROWS.get(standing.column.better, '')}".rstrip()
+        for standing in standings
+    ]
+    body = [[_value_cell(standing, loss) for loss in losses] for standing in standings]
+    if len(losses) <= WIDEST:
+        head = ["", *(capitalised(display(loss)) for loss in losses)]
+        rows = [[cell(text), *cells] for text, cells in zip(heads, body, strict=True)]
+    else:
+        head = ["Loss", *heads]
+        rows = [
+            [cell(capitalised(display(loss))), *(cells[index] for cells in body)] for index, loss in enumerate(losses)
+        ]
+    return {"head": head, "rows": rows, "caption": caption}
+
+
+def _value_cell(standing: Standing, loss: str) -> dict[str, Any]:
+    place = standing.place_of(loss)
+    if place is None:
+        return cell("—")
+    is_best = len(standing.places) > 1 and any(best.loss == loss for best in standing.best)
+    return cell(standing.units.in_table(place.values), bold=is_best)
+
+
+def noise_table(points: Sequence[NoisePoint], caption: str) -> Table | None:
+    """Accuracy by angle against accuracy by distance; the better of each pair in bold."""
+    if not points:
+        return None
+    losses = list(dict.fromkeys(point.loss for point in points))
+    noises = list(dict.fromkeys(point.noise for point in points))
+    by_key = {(point.noise, point.loss): point for point in points}
+    if len(losses) > 3:  # too wide side by side: one line for each pair
+        rows = [[cell(p.noise), cell(capitalised(display(p.loss))), *_pair(p)] for p in points]
+        return {"head": ["Noise", "Loss", "Angle", "Distance"], "rows": rows, "caption": caption}
+    head = ["Noise", *(f"{capitalised(display(loss))}, {kind}" for loss in losses for kind in ("angle", "distance"))]
+    rows = [
+        [cell(noise), *(entry for loss in losses for entry in _pair(by_key.get((noise, loss))))] for noise in noises
+    ]
+    return {"head": head, "rows": rows, "caption": caption}
+
+
+def _pair(point: NoisePoint | None) -> list[dict[str, Any]]:
+    if point is None:
+        return [cell("—"), cell("—")]
+    angle, distance = f"{100 * point.angle:.2f}", f"{100 * point.distance:.2f}"
+    return [
+        cell(angle, bold=float(angle) > float(distance)),
+        cell(distance, bold=float(distance) > float(angle)),
+    ]
+
+
+def logit_table(rows: Sequence[LogitRow], caption: str) -> Table | None:
+    """The own class's logit at a few angles, without and with the margin."""
+    if not rows:
+        return None
+    lines = []
+    for row in rows:
+        if row.plain != row.lowered:
+            lines.append(
+                [cell(f"{capitalised(display(row.loss))}: s cos θ"), *(cell(_logit(value)) for value in row.plain)]
+            )
+        lines.append(
+            [cell(f"{capitalised(display(row.loss))}: s ψ(θ)"), *(cell(_logit(value)) for value in row.lowered)]
+        )
+    return {"head": ["θ", *(f"{angle}°" for angle in ANGLES)], "rows": lines, "caption": caption}
+
+
+def _logit(value: float) -> str:
+    text = f"{value:.1f}"
+    return (text.removeprefix("-") if float(text) == 0 else text).replace("-", "−")
+
+
+def settings_tables(runs: Mapping[str, Sequence[Run]]) -> tuple[list[list[str]], Table | None]:
+    """Settings that all runs share, as pairs, and a table of those in which the losses differ."""
+    shared, different = shared_and_different(runs)
+    losses = [loss for loss, listed in runs.items() if listed]
+    if not different:
+        return [list(pair) for pair in shared], None
+    head = ["Setting", *(capitalised(display(loss)) for loss in losses)]
+    rows = [[cell(name), *(cell(value) for value in values)] for name, values in different]
+    return [list(pair) for pair in shared], {
+        "head": head,
+        "rows": rows,
+        "caption": "Settings in which the losses differ.",
+    }
