@@ -1,1 +1,1 @@
-"""TBD."""
+"""What `arcwise bench` measures: always against a peer, in the same run, as a ratio."""

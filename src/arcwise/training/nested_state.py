@@ -23,7 +23,7 @@ def flatten_state(prefix: str, value: Any) -> tuple[dict[str, Tensor], Any]:
     """Take a nested state apart.
 
     Args:
-        prefix: what the tensors' names begin with, e.g. "optimizer".
+        prefix: what the tensors' names begin with, e.g. "optimizer"; may be empty.
         value: dicts with int or str keys, lists, tuples, tensors, numbers, None, bool and str, nested at will. Subclasses
             come back as their plain base (an OrderedDict as a dict, a named tuple as a tuple), except Counter.
 
@@ -58,15 +58,19 @@ def _take_apart(path: str, value: Any, tensors: dict[str, Tensor]) -> Any:
         for key in value:
             if isinstance(key, bool) or not isinstance(key, int | str):
                 raise TypeError(f"{path} has the key {key!r}; only int and str keys can be saved. Give it another key.")
-        pairs = [[key, _take_apart(f"{path}.{key}", item, tensors)] for key, item in value.items()]
+        pairs = [[key, _take_apart(_joined(path, key), item, tensors)] for key, item in value.items()]
         return {"counter" if isinstance(value, Counter) else "dict": pairs}
     if isinstance(value, list | tuple):
-        items = [_take_apart(f"{path}.{index}", item, tensors) for index, item in enumerate(value)]
+        items = [_take_apart(_joined(path, index), item, tensors) for index, item in enumerate(value)]
         return items if isinstance(value, list) else {"tuple": items}
     raise TypeError(
         f"{path} is of type {type(value).__name__}, which cannot be saved; "
         "a state may hold dicts, lists, tuples, tensors, numbers, None, bool and str."
     )
+
+
+def _joined(path: str, key: int | str) -> str:
+    return f"{path}.{key}" if path else str(key)
 
 
 def _named(path: str, tensor: Tensor, tensors: dict[str, Tensor]) -> dict[str, Any]:

@@ -1,0 +1,47 @@
+"""arcwise bench"""
+
+from __future__ import annotations
+
+import json
+
+from arcwise.cli.options import OutputOptions, next_command, print_table
+from arcwise.errors import ConfigError, did_you_mean
+
+BENCHMARKS = {"mnist-epoch": "arcwise.benchmarks.mnist_epoch"}
+
+
+def bench(
+    name: str,
+    /,
+    *,
+    repeat: int = 3,
+    output: OutputOptions = OutputOptions(),  # noqa: B008
+) -> int:
+    """Measure arcwise against a peer in the same run, and print the ratio.
+
+    For example
+        arcwise bench mnist-epoch
+
+    Parameters
+    ----------
+    name
+        mnist-epoch: an epoch of VGG8, 3-D ArcFace on MNIST, against a plain loop over the same network.
+    repeat
+        How often each side is timed, in turns; the median counts.
+    """
+    if name not in BENCHMARKS:
+        raise ConfigError(f"there is no benchmark {name!r}. {did_you_mean(name, BENCHMARKS)}")
+    if repeat < 1:
+        raise ConfigError(f"--repeat must be at least 1; got {repeat}.")
+    reporter = output.reporter()
+    with reporter.stage("starting"):
+        import importlib
+
+        module = importlib.import_module(BENCHMARKS[name])
+    result = module.run(repeat=repeat, reporter=reporter)
+    if output.json:
+        print(json.dumps(result.to_dict()))
+    else:
+        print_table(result.table())
+    next_command("arcwise compare mnist --losses softmax,arcface --dim 3", output)
+    return 0

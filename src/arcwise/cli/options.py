@@ -1,0 +1,100 @@
+"""The options that several commands share."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from arcwise.errors import ConfigError
+from arcwise.progress import Reporter, reporter_for
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class TrainingOptions:
+    """How to train; whatever is left out is chosen from the data and the machine."""
+
+    dim: int | None = None
+    """Width of the embeddings: 2 and 3 can be drawn as they are."""
+    epochs: int | None = None
+    """How often to go through the data."""
+    backbone: str | None = None
+    """The network: vgg8, resnet18, small or mlp."""
+    batch_size: int | None = None
+    """Samples in a step."""
+    lr: float | None = None
+    """The highest learning rate."""
+    device: str = "auto"
+    """cpu, cuda, cuda:0 … or auto."""
+    set: Annotated[list[str], Parameter(negative=())] = field(default_factory=list)
+    """Any other setting of the config, as in --set train.weight_decay=0."""
+    data_dir: Path | None = None
+    """A folder to look for the data set in before anything is fetched."""
+
+    def keywords(self) -> dict[str, Any]:
+        """The options as keyword arguments of `arcwise.train` and `arcwise.compare`."""
+        return {
+            "dim": self.dim,
+            "epochs": self.epochs,
+            "backbone": self.backbone,
+            "batch_size": self.batch_size,
+            "lr": self.lr,
+            "device": self.device,
+            "settings": dict(_setting(text) for text in self.set),
+            "data_dir": self.data_dir,
+        }
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class OutputOptions:
+    """What is printed."""
+
+    json: Annotated[bool, Parameter(negative=())] = False
+    """Print the result as JSON."""
+    quiet: Annotated[bool, Parameter(negative=())] = False
+    """Show no progress."""
+
+    def reporter(self) -> Reporter:
+        """Who shows the progress."""
+        return reporter_for(quiet=self.quiet)
+
+
+def command_line() -> str:
+    """The command as it was typed."""
+    return shlex.join(["arcwise", *sys.argv[1:]])
+
+
+def next_command(command: str, output: OutputOptions) -> None:
+    """End with the one command that is worth running next."""
+    if not (output.json or output.quiet):
+        print(f"\nNext: {command}")
+
+
+def print_table(rows: list[list[str]]) -> None:
+    """A table with its header, in aligned columns; where the terminal is too narrow, one line a value."""
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    if sum(widths) + 3 * len(widths) + 1 > console.width:
+        rows = [list(row) for row in zip(*rows, strict=True)]
+    table = Table(*rows[0], pad_edge=False)
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for row in rows[1:]:
+        table.add_row(*row)
+    console.print(table, markup=False)
+
+
+def _setting(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals:
+        raise ConfigError(f"--set takes section.key=value, as in train.lr=0.05; got {text!r}.")
+    return key.strip(), value.strip()

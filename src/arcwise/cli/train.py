@@ -1,0 +1,117 @@
+"""arcwise train"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from arcwise.cli.options import OutputOptions, TrainingOptions, command_line, next_command, print_table
+from arcwise.errors import MissingExtraError
+from arcwise.progress import Reporter
+
+
+def train(
+    data: str | None = None,
+    /,
+    *,
+    loss: str = "arcface",
+    margin: float | None = None,
+    scale: float | None = None,
+    seed: int = 0,
+    config: Path | None = None,
+    out: Annotated[Path | None, Parameter(alias="-o")] = None,
+    resume: Annotated[bool, Parameter(negative=())] = False,
+    figures: bool = True,
+    training: TrainingOptions = TrainingOptions(),  # noqa: B008
+    output: OutputOptions = OutputOptions(),  # noqa: B008
+) -> int:
+    """Train embeddings under one loss, and measure them.
+
+    For example
+        arcwise train mnist --loss arcface --dim 3
+
+        arcwise train ./photos --loss "arcface(m=0.3)"
+
+        arcwise train features.npz --loss cosface
+
+        arcwise train runs/mnist-arcface --resume
+
+    Parameters
+    ----------
+    data
+        mnist, fashion-mnist, cifar10, digits; a folder with one sub-folder per class; a CSV of path,label; an .npz of features with
+        labels; or, with --resume, a run folder.
+    loss
+        softmax, norm-softmax, arcface, cosface, sphereface or combined, with parameters if need be: "arcface(m=0.3)".
+    margin
+        The margin m; angles in radians.
+    scale
+        The scale s; by default chosen from the number of classes, the width and the margin.
+    seed
+        Decides everything random.
+    config
+        A config.toml to run as it is.
+    out
+        The run folder; by default runs/DATA-LOSS.
+    resume
+        Go on where an existing run stopped.
+    figures
+        Draw figures and the GIF at the end.
+    """
+    reporter = output.reporter()
+    with reporter.stage("starting"):
+        from arcwise.training import train as train_model
+
+    run = train_model(
+        data,
+        loss=loss,
+        margin=margin,
+        scale=scale,
+        seed=seed,
+        config=config,
+        out=out,
+        resume=resume,
+        command=command_line(),
+        reporter=reporter,
+        **training.keywords(),
+    )
+    if run.evaluation is None:
+        return tell_stopped(run.stopped_by, f"arcwise train {run.path} --resume", reporter)
+    if figures:
+        draw(run.path, reporter)
+    if output.json:
+        print(json.dumps({"path": str(run.path), **run.evaluation}))
+    else:
+        print(f"\n{run.path}")
+        print_table([["measured on the test part", ""], *summary(run.evaluation)])
+    next_command(f"arcwise report {run.path}", output)
+    return 0
+
+
+def draw(run: Path, reporter: Reporter) -> None:
+    """Figures and a GIF, where matplotlib is installed."""
+    from arcwise import viewing
+
+    try:
+        viewing.draw_run(run, reporter=reporter)
+        viewing.animate_run(run, reporter=reporter)
+    except MissingExtraError as error:
+        reporter.warn(f"no figures: {error}")
+
+
+def tell_stopped(signal_name: str | None, go_on: str, reporter: Reporter) -> int:
+    """Say that everything is saved, and how to go on; returns the exit code."""
+    reporter.say(f"stopped by {signal_name}; everything is saved. Go on with: {go_on}")
+    return 143 if signal_name == "SIGTERM" else 130
+
+
+def summary(evaluation: dict[str, Any]) -> list[list[str]]:
+    """The measured figures as rows of a table."""
+    from arcwise.training.compare import COLUMNS, format_value
+
+    return [
+        [f"{column.title}: {column.meaning}", format_value([evaluation[column.key]], column.unit)] for column in COLUMNS
+    ]

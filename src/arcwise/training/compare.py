@@ -1,0 +1,290 @@
+"""The same data, network, seeds and epochs under several losses, and one table of what came out.
+
+runs/mnist-compare/comparison.json   and a run folder for each loss and seed
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from arcwise._version import __version__
+from arcwise.data import Dataset
+from arcwise.errors import ConfigError, RunError
+from arcwise.progress import Reporter
+from arcwise.training.atomic_write import write_file
+from arcwise.training.config import Config
+from arcwise.training.device import choose_device, describe
+from arcwise.training.loss_spec import LossSpec, parse_losses
+from arcwise.training.recipes import Wishes, resolve
+from arcwise.training.run_folder import RunFolder
+from arcwise.training.session import RUNS, Run, announcement, load_any, train_in
+
+
+@dataclass(frozen=True)
+class Column:
+    """One thing that every run is measured by."""
+
+    key: str
+    title: str
+    unit: str  # "%" for fractions, "°", "s" or nothing
+    better: str  # "higher" | "lower"
+    meaning: str
+
+
+COLUMNS = (
+    Column("accuracy", "accuracy", "%", "higher", "test samples whose nearest class mean, by angle, is their own"),
+    Column(
+        "classifier_accuracy",
+        "own classifier",
+        "%",
+        "higher",
+        "test samples that the trained head itself classifies rightly",
+    ),
+    Column("eer", "EER", "%", "lower", "equal error rate of deciding same or different over all pairs of test samples"),
+    Column(
+        "own_angle",
+        "angle to own centre",
+        "°",
+        "lower",
+        "mean angle between a test sample and the mean of its class in training",
+    ),
+    Column(
+        "smallest_centre_angle", "nearest centres", "°", "higher", "smallest angle between the means of two classes"
+    ),
+    Column(
+        "fisher",
+        "between/within",
+        "",
+        "higher",
+        "spread between the classes over the spread within them, on the unit sphere",
+    ),
+    Column(
+        "noise_accuracy", "noise, by angle", "%", "higher", "accuracy under added noise, nearest class mean by angle"
+    ),
+    Column(
+        "noise_accuracy_distance",
+        "noise, by distance",
+        "%",
+        "higher",
+        "the same, nearest class mean by Euclidean distance",
+    ),
+    Column("train_seconds", "training time", "s", "lower", "seconds spent in training steps"),
+)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What several losses reached on the same data.
+
+    Attributes:
+        path: the folder with comparison.json and the run folders.
+        losses: their labels, in the order asked for.
+        runs: for each loss the run folders, one a seed.
+        values: for each loss and column the measured values, one a seed.
+        stopped_by: the signal that stopped it early, or None.
+    """
+
+    path: Path
+    losses: tuple[str, ...]
+    runs: Mapping[str, tuple[Path, ...]]
+    values: Mapping[str, Mapping[str, tuple[float, ...]]]
+    stopped_by: str | None = None
+
+    def table(self) -> list[list[str]]:
+        """A header and a row for each loss: mean ± standard deviation over the seeds, the best of each column marked with *."""
+        best = {column.key: self._best(column) for column in COLUMNS}
+        rows = [["loss", *(column.title for column in COLUMNS)]]
+        for loss in self.losses:
+            cells = [
+                format_value(self.values[loss][c.key], c.unit) + ("*" if loss in best[c.key] else "") for c in COLUMNS
+            ]
+            rows.append([loss, *cells])
+        return rows
+
+    def to_dict(self) -> dict[str, Any]:
+        """The table's numbers."""
+        return {
+            "path": str(self.path),
+            "losses": {
+                loss: {
+                    column.key: {
+                        "mean": statistics.fmean(values),
+                        "deviation": deviation(values),
+                        "values": list(values),
+                    }
+                    for column in COLUMNS
+                    if (values := self.values[loss][column.key])
+                }
+                for loss in self.losses
+            },
+        }
+
+    def _best(self, column: Column) -> list[str]:
+        shown = {loss: format_value(self.values[loss][column.key], column.unit).split(" ±")[0] for loss in self.losses}
+        means = {loss: statistics.fmean(self.values[loss][column.key]) for loss in self.losses}
+        top = (max if column.better == "higher" else min)(means, key=lambda loss: means[loss])
+        winners = [loss for loss in self.losses if shown[loss] == shown[top]]
+        return winners if len(winners) < len(self.losses) else []
+
+
+def compare(
+    data: str | Path | Dataset,
+    *,
+    losses: str | Sequence[LossSpec] = "softmax,arcface",
+    seeds: int = 1,
+    first_seed: int = 0,
+    dim: int | None = None,
+    backbone: str | None = None,
+    epochs: int | None = None,
+    batch_size: int | None = None,
+    lr: float | None = None,
+    device: str = "auto",
+    settings: Mapping[str, str] | None = None,
+    out: Path | str | None = None,
+    resume: bool = False,
+    data_dir: Path | None = None,
+    fallback: str | None = None,
+    command: str = "",
+    reporter: Reporter | None = None,
+) -> Comparison:
+    """Train every loss on the same data, network, seeds and epochs, each with a scale and margin that suit it.
+
+    Args:
+        data: as for `train`.
+        losses: "softmax,arcface(m=0.3)", or "all".
+        seeds: how many seeds, counted from `first_seed`.
+        resume: go on with a comparison that was stopped, or begin it.
+
+    Returns:
+        The table, and where the runs are.
+    """
+    reporter = reporter if reporter is not None else Reporter()
+    specs = parse_losses(losses) if isinstance(losses, str) else list(losses)
+    if seeds < 1:
+        raise ConfigError(f"seeds must be at least 1; got {seeds}.")
+    dataset, reference = load_any(data, data_dir, fallback, reporter)
+    path = Path(out) if out is not None else RUNS / f"{dataset.name}-compare"
+    _prepare_folder(path, resume)
+    for note in dataset.notes:
+        reporter.say(f"note: {note}")
+    configs = {
+        (spec.label, seed): _resolved(
+            dataset,
+            Wishes(
+                loss=spec,
+                dim=dim,
+                backbone=backbone,
+                epochs=epochs,
+                batch_size=batch_size,
+                lr=lr,
+                seed=seed,
+                device=device,
+                settings=settings or {},
+                command=command,
+            ),
+            reference,
+            reporter if seed == first_seed else Reporter(),
+        )
+        for seed in range(first_seed, first_seed + seeds)
+        for spec in specs
+    }
+    first = next(iter(configs.values()))
+    reporter.say(announcement(first, dataset, runs=len(configs)))
+    runs: dict[str, list[Run]] = {spec.label: [] for spec in specs}
+    for (label, seed), config in configs.items():
+        run = _run(path / f"{label}-seed{seed}", config, dataset, resume, reporter)
+        if run.evaluation is None:
+            return Comparison(path, tuple(runs), {}, {}, run.stopped_by)
+        runs[label].append(run)
+    comparison = Comparison(
+        path,
+        tuple(runs),
+        {loss: tuple(run.path for run in done) for loss, done in runs.items()},
+        {loss: _values(done) for loss, done in runs.items()},
+    )
+    _write(comparison, dataset, first, [first_seed + k for k in range(seeds)], command)
+    return comparison
+
+
+def format_value(values: Sequence[float], unit: str) -> str:
+    """`98.76 %`, or `98.76 ± 0.05 %` over several seeds."""
+    factor = 100 if unit == "%" else 1
+    digits = 1 if unit in ("°", "s") else 2
+    mean = f"{factor * statistics.fmean(values):.{digits}f}"
+    spread = f" ± {factor * deviation(values):.{digits}f}" if len(values) > 1 else ""
+    gap = "" if unit in ("°", "") else " "
+    return f"{mean}{spread}{gap}{unit}"
+
+
+def deviation(values: Sequence[float]) -> float:
+    """The sample standard deviation; 0 for a single value."""
+    return statistics.stdev(values) if len(values) > 1 else 0.0
+
+
+def _values(runs: Sequence[Run]) -> dict[str, tuple[float, ...]]:
+    evaluations = [run.evaluation for run in runs if run.evaluation is not None]
+    return {column.key: tuple(float(e[column.key]) for e in evaluations) for column in COLUMNS}
+
+
+def _resolved(data: Dataset, wishes: Wishes, reference: str, reporter: Reporter) -> Config:
+    resolved = resolve(data, wishes, reference=reference)
+    for reason in resolved.reasons:
+        reporter.say(reason)
+    return resolved.config
+
+
+def _run(path: Path, config: Config, data: Dataset, resume: bool, reporter: Reporter) -> Run:
+    """Train one run of the comparison, or go on with it where it stopped."""
+    if not (resume and (path / "config.toml").is_file()):
+        return train_in(RunFolder.create(path, config), config, data, reporter=reporter)
+    folder = RunFolder.open(path)
+    begun = folder.config()
+    if replace(begun, command=config.command, arcwise=config.arcwise) != config:
+        raise RunError(
+            f"{path} was begun with other settings than this command's; see its config.toml."
+            " Give the same options to resume, or start another comparison with --out DIR."
+        )
+    return train_in(folder, begun, data, resumed=True, reporter=reporter)
+
+
+def _prepare_folder(path: Path, resume: bool) -> None:
+    if path.exists() and not resume and (not path.is_dir() or any(path.iterdir())):
+        raise RunError(
+            f"{path} already exists and is never overwritten. Continue it with --resume, or write elsewhere with --out DIR."
+        )
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RunError(
+            f"the folder {path} cannot be written: {error.strerror or error}. Choose another with --out DIR."
+        ) from None
+
+
+def _write(comparison: Comparison, data: Dataset, config: Config, seeds: Sequence[int], command: str) -> None:
+    record = {
+        "data": data.name,
+        "dim": config.backbone.dim,
+        "epochs": config.train.epochs,
+        "seeds": list(seeds),
+        "device": describe(choose_device(config.train.device)),
+        "command": command,
+        "arcwise": __version__,
+        "torch": torch.__version__,
+        "losses": list(comparison.losses),
+        "columns": [asdict(column) for column in COLUMNS],
+        "rows": {
+            loss: {
+                "runs": [run.name for run in comparison.runs[loss]],
+                "values": {key: list(values) for key, values in comparison.values[loss].items()},
+            }
+            for loss in comparison.losses
+        },
+    }
+    write_file(comparison.path / "comparison.json", json.dumps(record, indent=1) + "\n")

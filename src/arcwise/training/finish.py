@@ -1,0 +1,83 @@
+"""What is measured once training is over, and written beside the weights."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import torch
+
+from arcwise.backbones import count_parameters
+from arcwise.data import Dataset
+from arcwise import evaluation
+from arcwise.progress import Reporter
+from arcwise.training.build import Model
+from arcwise.training.config import Config
+from arcwise.training.device import describe
+from arcwise.training.run_folder import RunFolder
+
+PART = 2000
+
+
+def measure(
+    folder: RunFolder, config: Config, data: Dataset, model: Model, train_seconds: float, reporter: Reporter
+) -> dict[str, Any]:
+    """Embed all pictures, measure, write embeddings/final.safetensors and evaluation.json; returns the latter."""
+    train, test = data.train, data.test
+    with reporter.stage(f"measuring {config.loss.name}", total=len(train.labels) + len(test.labels)) as stage:
+
+        def embed(images: torch.Tensor) -> torch.Tensor:
+            parts = []
+            for part in images.split(PART):
+                parts.append(model.embed(part))
+                stage.advance(len(part))
+            return torch.cat(parts)
+
+        train_embeddings, test_embeddings = embed(train.images), embed(test.images)
+    unit_means = class_means(train_embeddings, train.labels, data.num_classes)
+    raw_means = raw_class_means(train_embeddings, train.labels, data.num_classes)
+    with torch.no_grad():
+        by_head = model.head.logits(test_embeddings.to(model.device)).argmax(dim=1).cpu()
+    noise = robustness(
+        model.embed, test.images, test.labels, unit_means, raw_means, seed=config.train.seed, reporter=reporter
+    )
+    with reporter.stage(f"comparing all pairs of {len(test.labels):,} embeddings"):
+        evaluation = evaluate_embeddings(
+            embeddings=test_embeddings,
+            labels=test.labels,
+            class_means=unit_means,
+            raw_class_means=raw_means,
+            predicted_by_head=by_head,
+            classes=data.classes,
+            robustness=noise,
+        )
+    facts = {
+        "data": data.name,
+        "source": data.source,
+        "licence": data.licence,
+        "notes": list(data.notes),
+        "classes": list(data.classes),
+        "num_train": len(train.labels),
+        "num_test": len(test.labels),
+        "shape": list(data.shape),
+        "num_parameters": count_parameters(model.backbone),
+        "train_seconds": train_seconds,
+        "epochs": config.train.epochs,
+        "device": describe(model.device),
+        "torch": torch.__version__,
+    }
+    record = {**evaluation.to_dict(), **facts}
+    folder.save_embeddings(
+        "final",
+        {
+            "embeddings": test_embeddings,
+            "labels": test.labels,
+            "centres": model.head.weight,
+            "class_means": unit_means.float(),
+            "raw_class_means": raw_means.float(),
+            "predicted": nearest_by_angle(test_embeddings, unit_means),
+        },
+        {"classes": json.dumps(list(data.classes)), "epoch": str(config.train.epochs)},
+    )
+    folder.write_evaluation(record)
+    return record

@@ -1,0 +1,36 @@
+"""Running sums over an epoch, kept on the device so that no step waits for them."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from arcwise.engines import Stats
+
+
+class Meters:
+    """Loss, accuracy without the margin, and the angle to the own centre, averaged since the last `reset`."""
+
+    def __init__(self, device: torch.device) -> None:
+        self.sums = torch.zeros(4, dtype=torch.float64, device="cpu" if device.type == "cpu" else device)
+
+    def add(self, loss: Tensor, stats: Stats) -> None:
+        """Count a batch in."""
+        valid = stats.valid
+        angle = stats.target_cosine.clamp(-1, 1).acos().nan_to_num(0.0).sum()
+        count = valid.sum()
+        self.sums += torch.stack([loss.detach() * count, stats.correct.sum(), angle, count]).to(self.sums)
+
+    def read(self) -> dict[str, float]:
+        """The averages so far. Waits for the device."""
+        loss, correct, angle, count = self.sums.tolist()
+        count = max(count, 1.0)
+        return {
+            "loss": loss / count,
+            "accuracy": correct / count,
+            "target_angle": float(torch.rad2deg(torch.tensor(angle / count, dtype=torch.float64))),
+        }
+
+    def reset(self) -> None:
+        """Start anew."""
+        self.sums.zero_()

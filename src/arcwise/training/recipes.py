@@ -1,0 +1,141 @@
+"""From what a user typed to a resolved config: a recipe per data set, and the scale that suits the loss."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+
+from arcwise import backbones, margins
+from arcwise.data import Dataset
+from arcwise.errors import ConfigError
+from arcwise.training.config import BackboneConfig, Config, DataConfig, LossConfig, TrainConfig, with_settings
+from arcwise.training.device import choose_device, gains_from_bf16
+from arcwise.training.loss_spec import LossSpec
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What a user asked for; None leaves the choice to the recipe."""
+
+    loss: LossSpec = field(default_factory=lambda: LossSpec("arcface"))
+    dim: int | None = None
+    backbone: str | None = None
+    epochs: int | None = None
+    batch_size: int | None = None
+    lr: float | None = None
+    scale: float | None = None
+    margin: float | None = None
+    seed: int = 0
+    device: str = "auto"
+    settings: Mapping[str, str] = field(default_factory=dict)
+    command: str = ""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What trains a data set well: found by measuring, see docs/results.md."""
+
+    dim: int
+    epochs: int
+    batch_size: int
+    lr: float
+    augment: str
+    weight_decay: float = 5e-4
+    optimiser: str = "sgd"
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """A config with nothing left to choose, and what the user should be told about the choices."""
+
+    config: Config
+    reasons: tuple[str, ...]
+
+
+def recipe_for(data: Dataset, device: torch.device) -> Recipe:
+    """The recipe for a known data set, or one that follows from the data's kind and size."""
+    gpu = device.type == "cuda"
+    known = {
+        "digits": Recipe(dim=64, epochs=30, batch_size=64, lr=0.1, augment="none"),
+        "mnist": Recipe(dim=128, epochs=12, batch_size=256, lr=0.1, augment="affine"),
+        "fashion-mnist": Recipe(dim=128, epochs=12, batch_size=256, lr=0.1, augment="crop-flip"),
+        "cifar10": Recipe(
+            dim=128, epochs=30 if gpu else 10, batch_size=512 if gpu else 256, lr=0.2, augment="crop-flip-cutout"
+        ),
+    }
+    if data.name in known:
+        return known[data.name]
+    rows = len(data.train.labels)
+    batch_size = max(2, min(256, rows // 10))
+    epochs = max(10, min(200, 600_000 // max(rows, 1)))
+    if data.kind == "features":
+        return Recipe(dim=64, epochs=min(epochs, 40), batch_size=batch_size, lr=0.05, augment="none")
+    return Recipe(dim=128, epochs=min(epochs, 60), batch_size=min(batch_size, 64), lr=0.05, augment="crop-flip")
+
+
+def resolve(data: Dataset, wishes: Wishes, *, reference: str, custom_backbone: str | None = None) -> Resolved:
+    """Choose everything that was left open.
+
+    Args:
+        data: the loaded data set.
+        wishes: what the user asked for.
+        reference: the name or path by which the data can be loaded again.
+        custom_backbone: the name to record for a network that the user brought along.
+    """
+    device = choose_device(wishes.device)
+    recipe = recipe_for(data, device)
+    dim = wishes.dim if wishes.dim is not None else recipe.dim
+    backbone = (
+        custom_backbone or wishes.backbone or backbones.default_for(data.shape, len(data.train.labels), device.type)
+    )
+    loss, reasons = choose_loss(wishes, data.num_classes, dim)
+    config = Config(
+        data=DataConfig(
+            name=reference, image_size=data.shape[-1] if data.kind == "image" else 0, augment=recipe.augment
+        ),
+        backbone=BackboneConfig(backbone, dim),
+        loss=loss,
+        train=TrainConfig(
+            epochs=wishes.epochs if wishes.epochs is not None else recipe.epochs,
+            batch_size=wishes.batch_size if wishes.batch_size is not None else recipe.batch_size,
+            optimiser=recipe.optimiser,  # type: ignore[arg-type]
+            lr=wishes.lr if wishes.lr is not None else recipe.lr,
+            weight_decay=recipe.weight_decay,
+            seed=wishes.seed,
+            device=str(device),
+            precision="bf16" if gains_from_bf16(device) else "fp32",
+            channels_last=data.kind == "image",
+            compile=device.type == "cuda" and backbone == "resnet18",
+        ),
+        command=wishes.command,
+    )
+    config = with_settings(config, wishes.settings)
+    if config.train.batch_size > len(data.train.labels):
+        config = replace(config, train=replace(config.train, batch_size=max(2, len(data.train.labels))))
+    return Resolved(config, reasons)
+
+
+def choose_loss(wishes: Wishes, num_classes: int, dim: int) -> tuple[LossConfig, tuple[str, ...]]:
+    """The loss with its scale and margin as numbers, and the reasoning."""
+    spec = wishes.loss
+    if spec.name == "softmax":
+        if wishes.margin is not None or wishes.scale is not None:
+            given = "--margin" if wishes.margin is not None else "--scale"
+            raise ConfigError(
+                f"softmax has neither a margin nor a scale; leave {given} out, or choose --loss norm-softmax."
+            )
+        return LossConfig("softmax"), ()
+    parameters: dict[str, Any] = dict(spec.margin)
+    if wishes.margin is not None:
+        if "m" not in margins.margin_class(spec.name).__dataclass_fields__:  # type: ignore[attr-defined]
+            raise ConfigError(f"{spec.name} has no single margin m; write its parameters: {spec.name}(name=value).")
+        parameters["m"] = wishes.margin
+    margin = margins.build(spec.name, **parameters)
+    if wishes.scale is not None:
+        return LossConfig(spec.name, scale=wishes.scale, margin=margin.parameters()), ()
+    choice = margins.choose_scale(num_classes, dim, margin)
+    loss = LossConfig(spec.name, scale=round(choice.scale, 4), margin=choice.margin.parameters())
+    return loss, (f"{spec.name}: {choice.reasoning}",)

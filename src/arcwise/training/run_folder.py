@@ -1,0 +1,122 @@
+"""The run folder: what training writes and every later stage reads.
+
+config.toml   metrics.jsonl   evaluation.json   checkpoints/   embeddings/   figures/
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file, save
+from torch import Tensor
+
+from arcwise.errors import RunError
+from arcwise.training.atomic_write import remove_partial_files, write_file
+from arcwise.training.config import Config, read_config, to_toml
+
+
+class RunFolder:
+    """The paths and files of one run."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.config_file = path / "config.toml"
+        self.metrics_file = path / "metrics.jsonl"
+        self.evaluation_file = path / "evaluation.json"
+        self.checkpoints = path / "checkpoints"
+        self.embeddings = path / "embeddings"
+        self.figures = path / "figures"
+
+    @classmethod
+    def create(cls, path: Path, config: Config) -> RunFolder:
+        """Make a new run folder; one that is there already, with anything in it, is left alone."""
+        folder = cls(path)
+        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+            raise RunError(
+                f"{path} already exists and is never overwritten. Continue it with --resume, or write elsewhere with --out DIR."
+            )
+        try:
+            for part in (folder.checkpoints, folder.embeddings, folder.figures):
+                part.mkdir(parents=True, exist_ok=True)
+            write_file(folder.config_file, to_toml(config))
+        except OSError as error:
+            raise RunError(
+                f"the run folder {path} cannot be written: {error.strerror or error}. Choose another with --out DIR."
+            ) from None
+        return folder
+
+    @classmethod
+    def open(cls, path: Path) -> RunFolder:
+        """Open a run folder that is there."""
+        folder = cls(path)
+        if not folder.config_file.is_file():
+            what = "does not exist" if not path.exists() else "holds no config.toml"
+            raise RunError(f"{path} is not a run folder: it {what}.")
+        for part in (folder.checkpoints, folder.embeddings, folder.figures):
+            part.mkdir(exist_ok=True)
+            remove_partial_files(part)
+        remove_partial_files(path)
+        return folder
+
+    def config(self) -> Config:
+        """The run's config."""
+        return read_config(self.config_file)
+
+    def metrics(self) -> Iterator[dict[str, Any]]:
+        """The lines of metrics.jsonl; a last line that a crash cut off is passed over."""
+        if not self.metrics_file.is_file():
+            return
+        for line in self.metrics_file.read_text(encoding="utf-8").splitlines():
+            try:
+                yield json.loads(line)
+            except json.JSONDecodeError:
+                return
+
+    def append_metrics(self, records: Iterable[Mapping[str, Any]]) -> None:
+        """Add lines to metrics.jsonl."""
+        with self.metrics_file.open("a", encoding="utf-8") as file:
+            file.writelines(json.dumps(record, allow_nan=True) + "\n" for record in records)
+
+    def forget_metrics_after(self, step: int) -> None:
+        """Drop the lines of steps that a resumed run is going to take again."""
+        kept = [json.dumps(record) + "\n" for record in self.metrics() if record.get("step", 0) <= step]
+        write_file(self.metrics_file, "".join(kept))
+
+    def save_embeddings(self, name: str, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
+        """Write an embedding file, whole or not at all."""
+        data = save({key: value.detach().cpu().contiguous() for key, value in tensors.items()}, dict(metadata))
+        write_file(self.embeddings / f"{name}.safetensors", data)
+
+    def load_embeddings(self, name: str) -> dict[str, Tensor]:
+        """Read an embedding file."""
+        return load_file(self.embeddings / f"{name}.safetensors")
+
+    def write_evaluation(self, evaluation: Mapping[str, Any]) -> None:
+        """Write evaluation.json."""
+        write_file(self.evaluation_file, json.dumps(evaluation, indent=1) + "\n")
+
+    def evaluation(self) -> dict[str, Any] | None:
+        """The run's evaluation, if it has got that far."""
+        if not self.evaluation_file.is_file():
+            return None
+        read: dict[str, Any] = json.loads(self.evaluation_file.read_text(encoding="utf-8"))
+        return read
+
+
+def snapshot_name(epoch: float) -> str:
+    """epoch-0003 for a whole epoch, epoch-0000.25 for a moment within one."""
+    whole = int(epoch)
+    return f"epoch-{whole:04d}" if epoch == whole else f"epoch-{whole:04d}{f'{epoch - whole:.2f}'[1:]}"
+
+
+def stratified_rows(labels: Tensor, count: int) -> Tensor:
+    """Row numbers of about `count` samples, the same number from each class, in a fixed order."""
+    classes = labels[labels >= 0].unique()
+    if count >= len(labels) or not len(classes):
+        return torch.arange(len(labels))[:count]
+    share = max(1, count // len(classes))
+    return torch.cat([(labels == c).nonzero().squeeze(1)[:share] for c in classes]).sort().values

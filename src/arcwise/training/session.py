@@ -1,0 +1,303 @@
+"""Training as one call: from the name of a data set, or a folder, to a run folder with a measured model."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from arcwise import data as data_room
+from arcwise.data import Dataset
+from arcwise.errors import ConfigError, RunError
+from arcwise.progress import Reporter
+from arcwise.training.build import Model, build_model
+from arcwise.training.config import Config, read_config, with_settings
+from arcwise.training.device import choose_device, describe
+from arcwise.training.estimate import estimate_seconds, in_words
+from arcwise.training.finish import measure
+from arcwise.training.interrupt import stop_on_signals
+from arcwise.training.loop import Trainer
+from arcwise.training.loss_spec import LossSpec, parse_loss
+from arcwise.training.recipes import Wishes, resolve
+from arcwise.training.run_folder import RunFolder
+
+RUNS = Path("runs")
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run folder and the model in it.
+
+    Attributes:
+        path: the folder.
+        config: everything that was set.
+        model: the trained backbone and head.
+        evaluation: what was measured, as in evaluation.json; None while training is unfinished.
+        stopped_by: the signal that stopped training early, or None.
+    """
+
+    path: Path
+    config: Config
+    model: Model
+    evaluation: dict[str, Any] | None
+    stopped_by: str | None = None
+
+
+def train(
+    data: str | Path | Dataset | None = None,
+    *,
+    loss: str | LossSpec = "arcface",
+    dim: int | None = None,
+    backbone: str | nn.Module | None = None,
+    epochs: int | None = None,
+    batch_size: int | None = None,
+    lr: float | None = None,
+    scale: float | None = None,
+    margin: float | None = None,
+    seed: int = 0,
+    device: str = "auto",
+    settings: Mapping[str, str] | None = None,
+    config: Path | str | Config | None = None,
+    out: Path | str | None = None,
+    resume: bool = False,
+    data_dir: Path | None = None,
+    fallback: str | None = None,
+    command: str = "",
+    announce: bool = True,
+    reporter: Reporter | None = None,
+) -> Run:
+    """Train a model.
+
+    Args:
+        data: a known data set ("mnist"), a folder with one sub-folder per class, a CSV of path,label, an .npz of features with
+            labels, a run folder (with `resume`), or a `Dataset`.
+        loss: "softmax", or a margin, with parameters if need be: "arcface(m=0.3)".
+        dim: the width of the embeddings.
+        backbone: a name, or a module of your own that maps prepared input (B, C, H, W) to (B, dim).
+        scale: s; by default chosen from the number of classes, `dim` and the margin.
+        margin: the margin's m; angles in radians.
+        settings: single values of the config by dotted name, {"train.weight_decay": "0"}.
+        config: a config to run as it is; `data`, `device`, `epochs` and `settings` still apply on top.
+        out: the run folder; by default runs/DATA-LOSS. It must not exist yet unless `resume` is set.
+        resume: go on where an existing run stopped.
+        data_dir: a folder to look for the data set in before anything is fetched.
+        fallback: a data set to use where `data` cannot be fetched.
+        announce: say first what is going to happen and how long it should take.
+        reporter: who is told about progress; nobody by default.
+
+    Returns:
+        The run. `run.model.embed(images)` gives embeddings.
+    """
+    reporter = reporter if reporter is not None else Reporter()
+    resumed = _folder_to_resume(data, loss, out) if resume else None
+    custom = backbone if isinstance(backbone, nn.Module) else None
+    if resumed is not None:
+        folder = RunFolder.open(resumed)
+        chosen = folder.config()
+        _same_backbone(chosen, custom)
+        _same_settings(chosen, epochs=epochs, dim=dim, batch_size=batch_size, lr=lr, scale=scale, settings=settings)
+        dataset = data if isinstance(data, Dataset) else load_data(chosen, data_dir, reporter, fallback=fallback)
+        device = device if device != "auto" else chosen.train.device
+        chosen = replace(chosen, train=replace(chosen.train, device=str(choose_device(device))))
+    else:
+        wishes = Wishes(
+            loss=loss if isinstance(loss, LossSpec) else parse_loss(loss),
+            dim=dim,
+            backbone=backbone if isinstance(backbone, str) else None,
+            epochs=epochs,
+            batch_size=batch_size,
+            lr=lr,
+            scale=scale,
+            margin=margin,
+            seed=seed,
+            device=device,
+            settings=settings or {},
+            command=command,
+        )
+        chosen, dataset = _resolve(data, wishes, config, custom, data_dir, fallback, reporter)
+        path = (
+            Path(out)
+            if out is not None
+            else RUNS / f"{dataset.name}-{wishes.loss.label if config is None else chosen.loss.name}"
+        )
+        folder = RunFolder.create(path, chosen)
+    if announce:
+        for note in dataset.notes:
+            reporter.say(f"note: {note}")
+        if resumed is None:
+            reporter.say(announcement(chosen, dataset, custom))
+    return train_in(folder, chosen, dataset, custom, resumed=resumed is not None, reporter=reporter)
+
+
+def announcement(config: Config, data: Dataset, backbone: nn.Module | None = None, runs: int = 1) -> str:
+    """One sentence that says what is going to happen and how long it should take."""
+    seconds = runs * estimate_seconds(config, data, backbone)
+    many = f"{runs} runs, each " if runs > 1 else ""
+    return (
+        f"{many}{config.train.epochs} epochs of {config.backbone.name} in {config.backbone.dim} dimensions on"
+        f" {len(data.train.labels):,} samples of {data.name}, on {describe(torch.device(config.train.device))}:"
+        f" about {in_words(seconds)} of training"
+    )
+
+
+def load_run(
+    path: Path | str,
+    *,
+    backbone: nn.Module | None = None,
+    data_dir: Path | None = None,
+    reporter: Reporter | None = None,
+) -> Run:
+    """Open a run folder with the weights of its newest checkpoint."""
+    reporter = reporter if reporter is not None else Reporter()
+    folder = RunFolder.open(Path(path))
+    config = folder.config()
+    _same_backbone(config, backbone)
+    dataset = load_data(config, data_dir, reporter)
+    with _own_random_state(config.train.device):
+        model = build_model(config, dataset, backbone)
+        if not Trainer(folder, config, dataset, model, Reporter()).restore(rewind_metrics=False):
+            raise RunError(f"{path} has no checkpoint yet. Train it on with --resume.")
+    model.backbone.eval()
+    return Run(folder.path, config, model, folder.evaluation())
+
+
+def load_data(config: Config, data_dir: Path | None, reporter: Reporter, *, fallback: str | None = None) -> Dataset:
+    """The data set that a config names."""
+    known = config.data.name in data_room.names()
+    return data_room.load(
+        config.data.name,
+        image_size=None if known else config.data.image_size or None,
+        test_share=config.data.test_share,
+        data_dir=data_dir,
+        fallback=fallback,
+        reporter=reporter,
+    )
+
+
+def train_in(
+    folder: RunFolder,
+    config: Config,
+    data: Dataset,
+    custom: nn.Module | None = None,
+    *,
+    resumed: bool = False,
+    reporter: Reporter,
+) -> Run:
+    """Train what the config describes in a run folder that is there, and measure it."""
+    with _own_random_state(config.train.device), stop_on_signals() as stop:
+        model = build_model(config, data, custom)
+        trainer = Trainer(folder, config, data, model, reporter)
+        if resumed and trainer.restore():
+            reporter.say(f"resuming {folder.path} at step {trainer.step:,} of {trainer.total_steps:,}")
+        evaluation = folder.evaluation()
+        if trainer.step < trainer.total_steps or evaluation is None:
+            finished = trainer.step == trainer.total_steps or trainer.run(stop)
+            if not finished:
+                return Run(folder.path, config, model, None, stop.signal_name)
+            evaluation = measure(folder, config, data, model, trainer.seconds, reporter)
+    model.backbone.eval()
+    model.head.eval()
+    return Run(folder.path, config, model, evaluation)
+
+
+def _resolve(
+    data: str | Path | Dataset | None,
+    wishes: Wishes,
+    config: Path | str | Config | None,
+    custom: nn.Module | None,
+    data_dir: Path | None,
+    fallback: str | None,
+    reporter: Reporter,
+) -> tuple[Config, Dataset]:
+    if config is not None:
+        chosen = config if isinstance(config, Config) else read_config(Path(config))
+        if data is not None and not isinstance(data, Dataset):
+            chosen = replace(chosen, data=replace(chosen.data, name=_reference(data)))
+        device = choose_device(wishes.device if wishes.device != "auto" else chosen.train.device)
+        epochs = wishes.epochs if wishes.epochs is not None else chosen.train.epochs
+        chosen = replace(
+            chosen,
+            train=replace(chosen.train, device=str(device), epochs=epochs),
+            command=wishes.command or chosen.command,
+        )
+        chosen = with_settings(chosen, wishes.settings)
+        _same_backbone(chosen, custom)
+        return chosen, data if isinstance(data, Dataset) else load_data(chosen, data_dir, reporter, fallback=fallback)
+    if data is None:
+        raise ConfigError("there is nothing to train on: name a data set, a folder or a file, or pass --config.")
+    dataset, reference = load_any(data, data_dir, fallback, reporter)
+    name = f"custom:{type(custom).__name__}" if custom is not None else None
+    resolved = resolve(dataset, wishes, reference=reference, custom_backbone=name)
+    for reason in resolved.reasons:
+        reporter.say(reason)
+    return resolved.config, dataset
+
+
+def load_any(
+    data: str | Path | Dataset, data_dir: Path | None, fallback: str | None, reporter: Reporter
+) -> tuple[Dataset, str]:
+    """A data set, and the name or path by which it can be loaded again."""
+    if isinstance(data, Dataset):
+        return data, data.name
+    dataset = data_room.load(str(data), data_dir=data_dir, fallback=fallback, reporter=reporter)
+    return dataset, dataset.name if dataset.name in data_room.names() else _reference(data)
+
+
+def _reference(data: str | Path) -> str:
+    """A known set's name as it is; a path made absolute, so that the config works from anywhere."""
+    return str(data) if str(data) in data_room.names() else str(Path(data).expanduser().resolve())
+
+
+def _folder_to_resume(data: str | Path | Dataset | None, loss: str | LossSpec, out: Path | str | None) -> Path:
+    if out is not None:
+        return Path(out)
+    if data is None:
+        raise ConfigError(
+            "there is nothing to resume: name the run folder, as in arcwise train runs/mnist-arcface --resume."
+        )
+    if not isinstance(data, Dataset) and (Path(data) / "config.toml").is_file():
+        return Path(data)
+    spec = loss if isinstance(loss, LossSpec) else parse_loss(loss)
+    name = data.name if isinstance(data, Dataset) else Path(data).stem
+    return RUNS / f"{name}-{spec.label}"
+
+
+def _same_backbone(config: Config, custom: nn.Module | None) -> None:
+    if config.backbone.name.startswith("custom:") and custom is None:
+        raise RunError(
+            f"this run was trained with a network of the user's own ({config.backbone.name[7:]});"
+            " pass it again from Python: backbone=your_module."
+        )
+
+
+def _same_settings(config: Config, *, settings: Mapping[str, str] | None, **wanted: float | None) -> None:
+    """A resumed run goes on as it began; asking for something else is refused rather than ignored."""
+    has = {
+        "epochs": config.train.epochs,
+        "dim": config.backbone.dim,
+        "batch_size": config.train.batch_size,
+        "lr": config.train.lr,
+        "scale": config.loss.scale,
+    }
+    for name, value in wanted.items():
+        if value is not None and value != has[name]:
+            raise ConfigError(
+                f"this run was begun with {name} {has[name]:g} and goes on so; got {value:g}."
+                " Leave the option out to resume, or start another run with --out DIR."
+            )
+    if settings and with_settings(config, settings) != config:
+        raise ConfigError(
+            f"this run was begun with other settings than {dict(settings)}. Leave --set out, or start another run."
+        )
+
+
+@contextlib.contextmanager
+def _own_random_state(device: str) -> Iterator[None]:
+    """Leave the caller's random numbers as they were."""
+    with torch.random.fork_rng(devices=[torch.device(device)] if device.startswith("cuda") else []):
+        yield
