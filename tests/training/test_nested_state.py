@@ -90,6 +90,11 @@ def test_keys_that_would_give_two_tensors_one_name_are_kept_apart() -> None:
     assert same(there_and_back(value), value)
 
 
+def test_without_a_prefix_tensors_are_named_by_their_keys() -> None:
+    tensors, _ = flatten_state("", {"head": {"weight": torch.ones(1)}, "all": [torch.ones(1)]})
+    assert set(tensors) == {"head.weight", "all.0"}
+
+
 def test_a_counter_stays_a_counter_and_an_ordered_dict_becomes_a_dict() -> None:
     assert same(there_and_back(Counter({30: 1, 60: 2})), Counter({30: 1, 60: 2}))
     assert same(there_and_back(OrderedDict(b=1, a=2)), {"b": 1, "a": 2})

@@ -48,7 +48,9 @@ PATIENCE_STEPS = 50
 # A trouble has gone away once so many looks in a row, over a whole window, did not find it.
 LOOKS_UNTIL_GONE = 8
 # Losses on angles are bounded, so there a too high learning rate shows in lengths: healthy ones grow a hundredfold at most.
-LENGTH_BLOWN_UP = 1000.0
+LENGTH_BLOWN_UP = 1e3  # with an accuracy of guessing, or collapse, or NaN
+LENGTH_LOST = 1e6  # whatever else is seen
+LEAST_LENGTH = 0.01  # what a network may be initialised to below it says nothing
 
 
 # Where the embeddings have collapsed the centres follow, and the other way round; a run that diverged may end in either.
@@ -167,11 +169,12 @@ class HealthMonitor:
 
         found: list[Trouble] = []
         looked_for: set[str] = set() if self._has_grown() else {"diverged"}
-        if self._curve.exploded(self._start()):
-            found.append(self._diverged(step))
         if geometry is not None:
             self._first_length = geometry.length if self._first_length is None else self._first_length
             self._length = geometry.length
+        if self._curve.exploded(self._start()) or self._length_grown() > LENGTH_LOST:
+            found.append(self._diverged(step))
+        if geometry is not None:
             looked_for |= {"zero-embeddings", "collapsed"}
             found += self._of_embeddings(step, geometry)
         if centres is not None and self._num_classes > 1:
@@ -396,7 +399,9 @@ class HealthMonitor:
         return self._curve.recent_loss() > 1.25 * self._start() or self._length_grown() > LENGTH_BLOWN_UP
 
     def _length_grown(self) -> float:
-        return self._length / self._first_length if self._length and self._first_length else 1.0
+        if self._length is None or self._first_length is None:
+            return 1.0
+        return self._length / max(self._first_length, LEAST_LENGTH)
 
     def _rise(self, loss: float) -> str:
         """What has risen, in words."""
