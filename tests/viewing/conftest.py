@@ -24,11 +24,15 @@ def unit(vectors: Array) -> Array:
 
 def well_spread(num: int, dim: int, generator: np.random.Generator) -> Array:
     """Directions that push each other away until they are spread evenly."""
+    if dim == 2:
+        angle = 2 * np.pi * (generator.permutation(num) + generator.uniform(-0.12, 0.12, size=num)) / num
+        return np.stack([np.cos(angle), np.sin(angle)], axis=1).astype(np.float32)
     points = unit(generator.normal(size=(num, dim)).astype(np.float32))
-    for _ in range(300 if num <= 60 else 30):
+    for _ in range(150 if num <= 60 else 10):
         apart = points[:, None] - points[None]
         distance = np.linalg.norm(apart, axis=-1) + np.eye(num)
-        points = unit(points + 0.05 * (apart / distance[..., None] ** 3).sum(axis=1).astype(np.float32))
+        force = (apart / distance[..., None] ** 3).sum(axis=1).astype(np.float32)
+        points = unit(points + 0.06 * force / max(float(np.abs(force).max()), 1e-6))
     return points
 
 
@@ -36,7 +40,7 @@ def snapshot(
     progress: float, targets: Array, labels: NDArray[np.int64], noise: Array, tightness: float, raw_growth: float
 ) -> tuple[Array, Array]:
     """(embeddings, centres) at a share of training: from one loose cloud to a cluster around each target."""
-    num, dim = targets.shape
+    dim = targets.shape[1]
     lump = np.zeros(dim, dtype=np.float32)
     lump[0] = 1.0
     pull = progress**0.6
@@ -48,7 +52,9 @@ def snapshot(
     return (directions * np.maximum(length, 0.2)).astype(np.float32), (centres * (1 + progress)).astype(np.float32)
 
 
-def accuracy_of(embeddings: Array, labels: NDArray[np.int64], num_classes: int) -> tuple[float, NDArray[np.int64], Array]:
+def accuracy_of(
+    embeddings: Array, labels: NDArray[np.int64], num_classes: int
+) -> tuple[float, NDArray[np.int64], Array]:
     directions = unit(embeddings)
     means = np.zeros((num_classes, embeddings.shape[1]), dtype=np.float32)
     np.add.at(means, labels, directions)
@@ -75,6 +81,7 @@ def write_run(
     num_classes = len(classes)
     is_softmax = loss == "softmax"
     tightness, growth = (0.30, 9.0) if is_softmax else (0.12, 1.0)
+    tightness = tightness * min(1.0, 3.0 / num_classes) if dim == 2 else tightness
     targets = well_spread(num_classes, dim, generator)
     (path / "embeddings").mkdir(parents=True)
     labels = np.sort(np.arange(num_samples) % num_classes).astype(np.int64)
@@ -109,7 +116,9 @@ def write_run(
     lines.append({"kind": "health", "step": 7, "name": "scale-too-small", "message": "plain words"})
     (path / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     _write_final(path, targets, tightness, growth, classes, num_final, generator)
-    _write_config(path, loss, margin if margin is not None else ({} if is_softmax else {"m": 0.5}), dim, data, num_epochs)
+    _write_config(
+        path, loss, margin if margin is not None else ({} if is_softmax else {"m": 0.5}), dim, data, num_epochs
+    )
     return path
 
 
@@ -137,7 +146,13 @@ def _step_lines(
 
 
 def _write_final(
-    path: Path, targets: Array, tightness: float, growth: float, classes: Sequence[str], num: int, generator: np.random.Generator
+    path: Path,
+    targets: Array,
+    tightness: float,
+    growth: float,
+    classes: Sequence[str],
+    num: int,
+    generator: np.random.Generator,
 ) -> None:
     num_classes, dim = targets.shape
     labels = generator.integers(0, num_classes, size=num).astype(np.int64)
@@ -165,13 +180,19 @@ def _write_final(
     genuine, impostor = degrees[same & upper], degrees[~same & upper]
     threshold = min(range(1, 180), key=lambda t: abs(float((genuine > t).mean()) - float((impostor <= t).mean())))
     eer = float(((genuine > threshold).mean() + (impostor <= threshold).mean()) / 2)
-    confusion = np.bincount(labels * num_classes + predicted, minlength=num_classes**2).reshape(num_classes, num_classes)
+    confusion = np.bincount(labels * num_classes + predicted, minlength=num_classes**2).reshape(
+        num_classes, num_classes
+    )
     noises = ["gaussian 0.3", "gaussian 0.6", "salt and pepper 0.1", "occlusion 25 %", "blur 1.5"]
     evaluation: dict[str, Any] = {
         "accuracy": accuracy,
         "eer": eer,
         "robustness": [
-            {"noise": noise, "angle": accuracy - 0.05 * i - tightness * 0.1, "distance": accuracy - 0.08 * i - tightness * 0.2}
+            {
+                "noise": noise,
+                "angle": accuracy - 0.05 * i - tightness * 0.1,
+                "distance": accuracy - 0.08 * i - tightness * 0.2,
+            }
             for i, noise in enumerate(noises)
         ],
         "verification": {

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from arcwise.errors import RunError
 from arcwise.progress import Reporter
@@ -22,6 +24,7 @@ from arcwise.viewing.timeline import Moment, chosen, timeline
 
 if TYPE_CHECKING:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.lines import Line2D
 
 DPI = 100
 MOST_SAMPLES = 1500
@@ -104,12 +107,22 @@ class Film:
             column, row = index % columns, index // columns
             left = (width - columns * side) / 2 + column * side
             top = height - TITLE_INCHES - row * (HEAD_INCHES + side * 0.86)
-            axes = self._figure.add_axes((left / width, (top - HEAD_INCHES - side * 0.86) / height, side / width, side * 0.86 / height))
+            axes = self._figure.add_axes(
+                (left / width, (top - HEAD_INCHES - side * 0.86) / height, side / width, side * 0.86 / height)
+            )
             middle = (left + side / 2) / width
             self._figure.text(
-                middle, (top - 0.06) / height, plain(shorten(reel.run.title, 24)), size=13, weight="bold", ha="center", va="top"
+                middle,
+                (top - 0.06) / height,
+                plain(shorten(reel.run.title, 24)),
+                size=13,
+                weight="bold",
+                ha="center",
+                va="top",
             )
-            self._scores.append(self._figure.text(middle, (top - 0.29) / height, "", size=11, color=MUTED, ha="center", va="top"))
+            self._scores.append(
+                self._figure.text(middle, (top - 0.29) / height, "", size=11, color=MUTED, ha="center", va="top")
+            )
             self._panels.append(reel.view.panel(axes, inches=side * 0.86, label_points=10.0, shaded=False))
         self._add_clock(width, height)
 
@@ -120,7 +133,9 @@ class Film:
         self._epoch = self._figure.text(0.22 / width, level, "", size=13, weight="bold", va="center")
         ticks = np.linspace(left, right, len(self.epochs))
         self._line([left, right], level, color=FAINT, linewidth=2.0, zorder=1)
-        self._line(ticks, level, color="#9aa3b0", linestyle="none", marker="|", markersize=8, markeredgewidth=1.2, zorder=2)
+        self._line(
+            ticks, level, color="#9aa3b0", linestyle="none", marker="|", markersize=8, markeredgewidth=1.2, zorder=2
+        )
         self._passed = self._line([left, left], level, color=INK, linewidth=2.0, zorder=3)
         self._hand = self._line([left], level, color=INK, linestyle="none", marker="o", markersize=8, zorder=4)
         self._figure.text(
@@ -137,14 +152,13 @@ class Film:
         text = "accuracy: measured at the marks; movement in between: interpolated"
         shares = [f"{reel.view.projection.share:.0%}" for reel in self.reels if reel.view.projection is not None]
         if shares:
-            text = f"PCA, {' and '.join(dict.fromkeys(shares))} of the final variance · {text}"
+            text = f"projection shows {' and '.join(dict.fromkeys(shares))} of the variance · {text}"
         return text
 
-    def _line(self, x: object, level: float, **style: object):  # type: ignore[no-untyped-def]
+    def _line(self, x: Sequence[float] | NDArray[np.float64], level: float, **style: Any) -> Line2D:
         from matplotlib.lines import Line2D
 
-        places = np.atleast_1d(np.asarray(x, dtype=np.float64))
-        line = Line2D(places, np.full_like(places, level), transform=self._figure.transFigure, **style)  # type: ignore[arg-type]
+        line = Line2D(x, [level] * len(x), transform=self._figure.transFigure, **style)
         self._figure.add_artist(line)
         return line
 
@@ -163,8 +177,9 @@ class Film:
         now = left + (right - left) * moment.position / last
         self._passed.set_xdata([left, now])
         self._hand.set_xdata([now])
-        self._canvas.draw()
-        return np.asarray(self._canvas.buffer_rgba())[..., :3].copy()
+        self._canvas.draw()  # type: ignore[no-untyped-call]
+        pixels = self._canvas.buffer_rgba()  # type: ignore[no-untyped-call]
+        return np.asarray(pixels)[..., :3].copy()
 
     @staticmethod
     def camera(best: Camera | None, progress: float) -> Camera | None:

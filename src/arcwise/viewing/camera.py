@@ -49,7 +49,11 @@ def best_view(centres_N3: Array) -> Camera:
         gaps = np.linalg.norm(picture[:, None, :2] - picture[None, :, :2], axis=-1)
         np.fill_diagonal(gaps, np.inf)
         nearest = np.sort(gaps.min(axis=1))
-        score = nearest[0] + 0.5 * nearest[: max(2, len(nearest) // 2)].mean() + SIDE_WEIGHT * np.tanh(3 * picture[:, 2]).mean()
+        score = (
+            nearest[0]
+            + 0.5 * nearest[: max(2, len(nearest) // 2)].mean()
+            + SIDE_WEIGHT * np.tanh(3 * picture[:, 2]).mean()
+        )
         if score > best_score:
             best, best_score = camera, score
     return best

@@ -43,7 +43,9 @@ class CirclePanel(Panel):
         axes.add_patch(Circle((0, 0), 1, facecolor=BALL, edgecolor="#aab2bf", linewidth=1.0, zorder=1))
         self._hills: list[Polygon] = []
         for colour in cast.colours:
-            hill = Polygon(np.zeros((3, 2)), closed=True, facecolor=(*colour, 0.4), edgecolor=colour, linewidth=1.0, zorder=2)
+            hill = Polygon(
+                np.zeros((3, 2)), closed=True, facecolor=(*colour, 0.4), edgecolor=colour, linewidth=1.0, zorder=2
+            )
             axes.add_patch(hill)
             self._hills.append(hill)
         self._arrows = self.add_arrows(4)
@@ -94,5 +96,3 @@ def _hill_outline(angle: NDArray[np.float64], height: NDArray[np.float64]) -> ND
     direction = np.stack([np.cos(middle[walk]), np.sin(middle[walk])], axis=1)
     outer = direction * (HILL_FOOT + height[walk])[:, None]
     return np.concatenate([outer, (direction * HILL_FOOT)[::-1]])
-
-

@@ -36,27 +36,35 @@ def confusion_figure(run: Run) -> Figure:
     wrong = int(counts_NN.sum() - np.trace(counts_NN))
     figure = new_figure(
         side + 1.7 + 0.075 * letters,
-        side + 1.9 + 0.05 * letters,
+        side + 1.62 + 0.05 * letters,
         title=f"{run.title} on {shorten(run.data, 30)}: which class is taken for which",
         subtitle=f"{wrong:,} of {int(counts_NN.sum()):,} test samples are nearest to the centre of another class. "
         "Shading: share of the true class, stretched so that single mistakes show.",
     )
     axes = figure.add_subplot()
     shades = LinearSegmentedColormap.from_list("shades", ["#ffffff", "#c9dcf3", "#6ea6d8", "#1f6bb0", "#0b3c73"])
-    picture = axes.imshow(share_NN, cmap=shades, norm=PowerNorm(0.35, 0, 1), interpolation="nearest", rasterized=not numbered)
+    picture = axes.imshow(
+        share_NN, cmap=shades, norm=PowerNorm(0.35, 0, 1), interpolation="nearest", rasterized=not numbered
+    )
     axes.grid(visible=False)
     axes.set_xlabel("predicted class")
     axes.set_ylabel("true class")
     axes.spines[:].set_visible(True)
     if numbered:
         slanted = letters > 3
-        axes.set_xticks(range(num_classes), labels, rotation=40 if slanted else 0, ha="right" if slanted else "center", rotation_mode="anchor" if slanted else "default")
+        axes.set_xticks(
+            range(num_classes),
+            labels,
+            rotation=40 if slanted else 0,
+            ha="right" if slanted else "center",
+            rotation_mode="anchor" if slanted else "default",
+        )
         axes.set_yticks(range(num_classes), labels)
         axes.tick_params(length=0)
         _write_numbers(axes, counts_NN, share_NN)
     bar = figure.colorbar(picture, ax=axes, shrink=0.8, pad=0.02, aspect=28, ticks=[0, 0.01, 0.1, 0.5, 1.0])
     bar.set_ticklabels(["0 %", "1 %", "10 %", "50 %", "100 %"])
-    bar.outline.set_visible(False)  # type: ignore[operator]
+    bar.outline.set_visible(False)
     return figure
 
 
@@ -73,7 +81,9 @@ def confusion_of(run: Run) -> NDArray[np.int64]:
         raise LeftOut("the confusion matrix in evaluation.json is not square, or is empty")
     final = run.final
     if final is None or final.predicted is None:
-        raise LeftOut("there is no confusion matrix in evaluation.json and there are no predictions with the embeddings")
+        raise LeftOut(
+            "there is no confusion matrix in evaluation.json and there are no predictions with the embeddings"
+        )
     num_classes = max(len(run.classes), int(final.predicted.max()) + 1)
     if num_classes > MOST_CLASSES:
         raise LeftOut(f"{num_classes:,} classes are too many for a picture of a matrix")
@@ -84,10 +94,16 @@ def confusion_of(run: Run) -> NDArray[np.int64]:
 def _write_numbers(axes: Axes, counts_NN: NDArray[np.int64], share_NN: NDArray[np.float64]) -> None:
     longest = len(str(int(counts_NN.max())))
     points = SMALL_POINTS if longest <= 4 else 9.0
-    for row, column in np.argwhere(counts_NN > 0):
+    for row, column in np.argwhere(counts_NN > 0).tolist():
         dark = share_NN[row, column] > 0.12
         axes.text(
-            column, row, str(counts_NN[row, column]), ha="center", va="center", size=points, color=PAPER if dark else INK
+            column,
+            row,
+            str(counts_NN[row, column]),
+            ha="center",
+            va="center",
+            size=points,
+            color=PAPER if dark else INK,
         )
-    for row in np.flatnonzero(counts_NN.sum(axis=1) == 0):
+    for row in np.flatnonzero(counts_NN.sum(axis=1) == 0).tolist():
         axes.text(row, row, "–", ha="center", va="center", size=points, color=MUTED)

@@ -71,7 +71,9 @@ def _circle_figure(run: Run, final: Snapshot, cast: Cast, margin: Margin) -> Fig
     ring = np.linspace(0, 2 * np.pi, 361)
     axes.plot(np.cos(ring), np.sin(ring), color="#aab2bf", linewidth=0.9, zorder=2)
     order = np.random.default_rng(0).permutation(len(points))
-    axes.scatter(*points[order].T, s=9, c=cast.point_colours[order], linewidths=0, zorder=3, rasterized=True)
+    axes.scatter(
+        points[order, 0], points[order, 1], s=9, c=cast.point_colours[order], linewidths=0, zorder=3, rasterized=True
+    )
     _arrows(axes, 0.94 * centres.astype(np.float64), 1.0)
     place_tags(axes, cast, outward((REACH + 0.06) * centres.astype(np.float64), 0.05))
     add_legend(figure, cast)
@@ -104,7 +106,9 @@ def _plane_figure(run: Run, final: Snapshot, cast: Cast) -> Figure:
     axes.grid(visible=False)
     axes.set_aspect("equal")
     order = np.random.default_rng(0).permutation(len(points))
-    axes.scatter(*points[order].T, s=9, c=cast.point_colours[order], linewidths=0, zorder=3, rasterized=True)
+    axes.scatter(
+        points[order, 0], points[order, 1], s=9, c=cast.point_colours[order], linewidths=0, zorder=3, rasterized=True
+    )
     tips = unit(final.centres).astype(np.float64) * reach * 0.8
     _arrows(axes, tips, reach)
     place_tags(axes, cast, outward(tips, 0.09 * reach))
@@ -116,7 +120,9 @@ def _plane_figure(run: Run, final: Snapshot, cast: Cast) -> Figure:
     return figure
 
 
-def regions(angle_P: NDArray[np.float64], centres_N2: NDArray[np.float64], margin: Margin) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+def regions(
+    angle_P: NDArray[np.float64], centres_N2: NDArray[np.float64], margin: Margin
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """For each direction the nearest class, and whether it would still win with the margin held against it: ψ(θ_own) > cos θ_next."""
     import torch
 
@@ -141,4 +147,6 @@ def _arrows(axes: Axes, tips: NDArray[np.float64], size: float) -> None:
 
     if len(tips) <= 64:
         polygons = arrow_polygons(tips, size=size)
-        axes.add_collection(PolyCollection(polygons, facecolors=INK, edgecolors=PAPER, linewidths=0.5, zorder=5), autolim=False)
+        axes.add_collection(
+            PolyCollection(polygons, facecolors=INK, edgecolors=PAPER, linewidths=0.5, zorder=5), autolim=False
+        )

@@ -21,7 +21,7 @@ def embeddings_figure(run: Run) -> Figure:
     """Where the test samples point at the end of training."""
     view = _view(run)
     title = f"{run.title} on {shorten(run.data, 30)}: {view.place}"
-    figure = new_figure(7.4, 6.5, title=title, subtitle=view.caption[0].upper() + view.caption[1:])
+    figure = new_figure(7.0, 6.3, title=title, subtitle=view.caption[0].upper() + view.caption[1:])
     axes = figure.add_subplot()
     view.panel(axes, inches=5.0).show(view.points, view.centres, view.camera)
     add_legend(figure, view.cast)
@@ -66,7 +66,7 @@ def _projected(views: list[tuple[Run, View]]) -> str:
     shares = ", ".join(f"{run.title} {view.projection.share:.0%}" for run, view in views if view.projection)
     first = views[0][1]
     return (
-        f"{first.samples} test samples each; flat projections (PCA) of {first.dim}-D unit vectors; share of the variance shown: "
+        f"{first.samples} test samples each; flat projections of {first.dim}-D unit vectors; share of the variance shown: "
         f"{shares}. Distances and angles on them are not the real ones. Arrows: class centres. {first.cast.note()}"
     )
 

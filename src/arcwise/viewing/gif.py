@@ -44,7 +44,17 @@ def shared_palette(frames: list[Frame]) -> Image.Image:
     colours = np.stack([unique >> 16, (unique >> 8) & 255, unique & 255], axis=1).astype(np.uint8)
     pixels = np.repeat(colours, weights, axis=0)
     picture = Image.fromarray(pixels[None])
-    return picture.quantize(colors=NUM_COLOURS, method=Image.Quantize.MEDIANCUT, kmeans=1, dither=Image.Dither.NONE)
+    quantized = picture.quantize(
+        colors=NUM_COLOURS, method=Image.Quantize.MEDIANCUT, kmeans=1, dither=Image.Dither.NONE
+    )
+    palette = np.frombuffer(bytes(quantized.getpalette("RGB") or []), dtype=np.uint8).reshape(-1, 3).copy()
+    # The colours of large even areas must come out exactly: paper that is almost white shows on a white page.
+    for code in unique[np.argsort(counts)[::-1][:8]]:
+        exact = np.array([code >> 16, (code >> 8) & 255, code & 255])
+        palette[np.abs(palette.astype(np.int64) - exact).sum(axis=1).argmin()] = exact
+    shared = Image.new("P", (1, 1))
+    shared.putpalette(palette.tobytes())
+    return shared
 
 
 def _codes(frame: Frame) -> NDArray[np.int64]:

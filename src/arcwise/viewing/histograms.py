@@ -12,7 +12,7 @@ from arcwise.viewing.left_out import LeftOut
 from arcwise.viewing.lettering import plain, shorten
 from arcwise.viewing.palette import INK, MUTED, rgb
 from arcwise.viewing.run_folder import Run
-from arcwise.viewing.style import SMALL_POINTS, degree_axis, new_figure
+from arcwise.viewing.style import SMALL_POINTS, degree_axis, legend_above, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,7 +43,9 @@ def angles_of(run: Run) -> Angles:
     if not isinstance(verification, dict) or not isinstance(histogram, dict):
         raise LeftOut("evaluation.json holds no verification histogram")
     try:
-        edges, genuine, impostor = (np.asarray(histogram[key], dtype=np.float64) for key in ("degrees", "genuine", "impostor"))
+        edges, genuine, impostor = (
+            np.asarray(histogram[key], dtype=np.float64) for key in ("degrees", "genuine", "impostor")
+        )
         fits = edges.ndim == 1 and len(edges) == len(genuine) + 1 == len(impostor) + 1 and len(genuine) > 0
     except (KeyError, TypeError, ValueError):
         fits = False
@@ -69,6 +71,7 @@ def angles_figure(run: Run) -> Figure:
         4.4,
         title=f"{run.title} on {shorten(run.data, 30)}: angles between pairs of test samples",
         subtitle="The less the two overlap, the better one threshold tells “same class” from “different class”.",
+        legend_rows=1,
     )
     axes = figure.add_subplot()
     _draw(axes, angles, angles.highest)
@@ -92,6 +95,7 @@ def compared_angles_figure(runs: list[Run]) -> Figure:
         1.3 + 2.0 * len(drawn),
         title=f"{shorten(runs[0].data, 30)}: angles between pairs of test samples",
         subtitle="The less the two overlap, the better one threshold tells “same class” from “different class”.",
+        legend_rows=1,
     )
     panels = figure.subplots(len(drawn), 1, sharex=True, squeeze=False)[:, 0]
     for axes, (run, angles) in zip(panels, drawn, strict=True):
@@ -127,7 +131,9 @@ def _beside(axes: Axes, angles: Angles, text: str, highest: float) -> None:
     reach = 48.0
 
     def crowd(low: float, high: float) -> float:
-        return float(top[(middles >= low) & (middles <= high)].max(initial=0.0)) + (highest if low < 0 or high > 180 else 0.0)
+        return float(top[(middles >= low) & (middles <= high)].max(initial=0.0)) + (
+            highest if low < 0 or high > 180 else 0.0
+        )
 
     right = crowd(threshold, threshold + reach) <= crowd(threshold - reach, threshold)
     axes.annotate(
@@ -148,11 +154,8 @@ def _beside(axes: Axes, angles: Angles, text: str, highest: float) -> None:
 def _legend(figure: Figure) -> None:
     from matplotlib.patches import Patch
 
-    handles = [
-        Patch(facecolor=(*rgb(colour), 0.28), edgecolor=colour, linewidth=1.7, label=label)
-        for colour, label in ((GENUINE, "same class (genuine)"), (IMPOSTOR, "different classes (impostor)"))
-    ]
-    figure.legend(handles=handles, loc="outside upper left", ncols=2, frameon=False, borderpad=0.1)
+    handles = [Patch(facecolor=(*rgb(colour), 0.28), edgecolor=colour, linewidth=1.7) for colour in (GENUINE, IMPOSTOR)]
+    legend_above(figure, handles, ["same class (genuine)", "different classes (impostor)"])
 
 
 def _percent(share: float) -> str:

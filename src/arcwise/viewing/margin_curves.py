@@ -11,18 +11,19 @@ from numpy.typing import NDArray
 from arcwise.errors import ConfigError
 from arcwise.progress import Reporter
 from arcwise.viewing.left_out import LeftOut
-from arcwise.viewing.lettering import plain
 from arcwise.viewing.palette import INK, MUTED, loss_colour, loss_dash
 from arcwise.viewing.run_folder import LOSS_TITLES, Run
-from arcwise.viewing.style import SMALL_POINTS, degree_axis, new_figure
+from arcwise.viewing.style import SMALL_POINTS, degree_axis, legend_above, new_figure
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from arcwise.margins import Margin
 
 NUM_ANGLES = 721
+NO_MARGIN = "norm-softmax"  # cos θ itself, where the others start from: a plain dark line
 PARAMETER_LETTERS = ("m", "m1", "m2", "m3")
 
 
@@ -36,29 +37,37 @@ def margins_figure(run: Run | None, reporter: Reporter) -> Figure:
             margin = margins.build(name)
             curves.append((name, margin, *curve_and_slope(margin)[:2]))
         except (TypeError, ConfigError, ValueError) as error:
-            reporter.say(f"The margin {name} is not among the curves: it is more than a function of the angle ({error}).")
+            reporter.say(
+                f"The margin {name} is not among the curves: it is more than a function of the angle ({error})."
+            )
     if not curves:
         raise LeftOut("no margin could be drawn")
     own = run.loss if run is not None else ""
     figure = new_figure(
         7.4,
         5.0,
-        title="What each margin asks of the true class: ψ(θ) in place of cos θ",
+        title="What each margin puts in place of cos θ: ψ(θ)",
         subtitle="Each falls over the whole range, so turning towards the own centre always pays. "
         "The lower the curve, the smaller the angle that is needed for the same logit.",
+        legend_rows=-(-len(curves) // 2),
     )
     axes = figure.add_subplot()
-    for index, (name, margin, degrees, psi) in enumerate(curves):
-        # cos θ is where the others start from: a plain dark line.
-        colour, dash = (INK, (0, None)) if name == "norm-softmax" else (loss_colour(index), loss_dash(index))
-        label = f"{LOSS_TITLES.get(name, name)}{formula_suffix(margin)}"
-        width = 3.2 if name == own else 1.8
-        axes.plot(degrees, psi, color=colour, linestyle=dash, linewidth=width, label=plain(label), zorder=3 + (name == own))  # type: ignore[arg-type]
+    handles: list[Artist] = []
+    labels: list[str] = []
+    coloured = [name for name, *_ in curves if name != NO_MARGIN]
+    for name, margin, degrees, psi in curves:
+        style: dict[str, Any] = {"color": INK}
+        if name != NO_MARGIN:
+            index = coloured.index(name)
+            style = {"color": loss_colour(index), "linestyle": loss_dash(index)}
+        width, above = (3.2, 4) if name == own else (1.8, 3)
+        handles += axes.plot(degrees, psi, linewidth=width, zorder=above, **style)
+        labels.append(f"{LOSS_TITLES.get(name, name)}{formula_suffix(margin)}")
     axes.axhline(0, color=MUTED, linewidth=0.7, zorder=1)
     degree_axis(axes)
     axes.set_xlabel("angle θ between an embedding and the centre of its class")
     axes.set_ylabel("ψ(θ)")
-    axes.legend(loc="upper right", handlelength=3.4)
+    legend_above(figure, handles, labels, columns=2)
     return figure
 
 
@@ -78,18 +87,19 @@ def target_logit_figure(run: Run) -> Figure:
         "Left: the logit itself. Right: its slope, which is how strongly a sample is pulled towards its centre at each angle."
         + (" The slope is the detached one that training used." if detached else "")
     )
-    figure = new_figure(8.6, 4.5, title=f"{run.title}: the target logit and its slope", subtitle=subtitle)
+    figure = new_figure(
+        8.6, 4.5, title=f"{run.title}: the target logit and its slope", subtitle=subtitle, legend_rows=1
+    )
     left, right = figure.subplots(1, 2)
     plain_style: dict[str, Any] = {"color": MUTED, "linestyle": (0, (5, 2)), "linewidth": 1.6, "zorder": 3}
     own_style: dict[str, Any] = {"color": loss_colour(1), "linewidth": 2.4, "zorder": 4}
-    left.plot(degrees, scale * np.cos(radians), label="no margin: s·cos θ", **plain_style)
-    left.plot(degrees, scale * psi, label=f"{run.title}: s·ψ(θ)", **own_style)
+    (without,) = left.plot(degrees, scale * np.cos(radians), **plain_style)
+    (own,) = left.plot(degrees, scale * psi, **own_style)
     left.set_ylabel("target logit")
-    right.plot(degrees, -scale * np.sin(radians), label="no margin: −s·sin θ", **plain_style)
-    right.plot(degrees, scale * slope, label=f"{run.title}: s·ψ′(θ)", **own_style)
+    right.plot(degrees, -scale * np.sin(radians), **plain_style)
+    right.plot(degrees, scale * slope, **own_style)
     right.set_ylabel("slope of the target logit, per radian")
-    left.legend(loc="upper right")
-    right.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), frameon=False) if _crowded(slope) else right.legend(loc="upper center")
+    legend_above(figure, [own, without], [f"{run.title}: s·ψ(θ)", "no margin: s·cos θ"])
     for axes in (left, right):
         degree_axis(axes)
         axes.set_xlabel("angle θ to the own centre")
@@ -101,7 +111,8 @@ def curve_and_slope(margin: Margin) -> tuple[NDArray[np.float64], NDArray[np.flo
     """Degrees from 0 to 180, ψ there, and dψ/dθ per radian, by automatic differentiation of what training itself calls."""
     import torch
 
-    theta = torch.linspace(0, torch.pi, NUM_ANGLES, dtype=torch.float64, requires_grad=True)
+    # The ends themselves are left out: cos θ is flat there, and the slope in θ would come out as 0 whatever its limit.
+    theta = torch.linspace(1e-4, torch.pi - 1e-4, NUM_ANGLES, dtype=torch.float64, requires_grad=True)
     psi = margin.target(torch.cos(theta))
     (slope,) = torch.autograd.grad(psi.sum(), theta)
     return np.degrees(theta.detach().numpy()), psi.detach().numpy(), slope.numpy()
@@ -125,12 +136,6 @@ def formula_suffix(margin: Margin) -> str:
     """The margin's numbers, as “ (m = 0.5)”."""
     values = [(letter, getattr(margin, letter)) for letter in PARAMETER_LETTERS if hasattr(margin, letter)]
     return f" ({', '.join(f'{letter} = {value:.3g}' for letter, value in values)})" if values else ""
-
-
-def _crowded(slope: NDArray[np.float64]) -> bool:
-    """Whether the slope comes close to zero around the middle, where its legend would stand."""
-    middle = slope[NUM_ANGLES // 4 : 3 * NUM_ANGLES // 4]
-    return bool(middle.max() > 0.35 * slope.min())
 
 
 def _mark_measured(axes: Axes, run: Run) -> None:

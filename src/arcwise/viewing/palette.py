@@ -18,21 +18,21 @@ CLASS_COLOURS = (
     "#b1a463",
     "#a41508",
     "#9756e5",
-    "#ffa4be",
-    "#7d087d",
-    "#f23c8a",
+    "#be5608",
     "#70e556",
     "#088a56",
-    "#2fcb97",
-    "#1563b1",
-    "#63b122",
-    "#be087d",
-    "#709749",
-    "#a42fb1",
-    "#156315",
+    "#7d087d",
+    "#f23c8a",
     "#227dff",
-    "#6308b1",
     "#cb63a4",
+    "#6308b1",
+    "#709749",
+    "#156315",
+    "#a42fb1",
+    "#2fcb97",
+    "#be087d",
+    "#63b122",
+    "#1563b1",
 )
 
 # Losses are told apart by colour, marker and dash together (Okabe and Ito's colours, the dark ones first).
@@ -100,11 +100,13 @@ def ink_on(colour: Colours) -> str:
 
 
 def _linear(colour: Colours) -> Colours:
-    return np.where(colour <= 0.04045, colour / 12.92, ((colour + 0.055) / 1.055) ** 2.4)
+    return np.asarray(np.where(colour <= 0.04045, colour / 12.92, ((colour + 0.055) / 1.055) ** 2.4))
 
 
 def _from_oklab(lab: Colours) -> Colours:
-    to_lms = np.array([[1, 0.3963377774, 0.2158037573], [1, -0.1055613458, -0.0638541728], [1, -0.0894841775, -1.2914855480]])
+    to_lms = np.array(
+        [[1, 0.3963377774, 0.2158037573], [1, -0.1055613458, -0.0638541728], [1, -0.0894841775, -1.2914855480]]
+    )
     to_rgb = np.array(
         [
             [4.0767416621, -3.3077115913, 0.2309699292],
@@ -113,4 +115,4 @@ def _from_oklab(lab: Colours) -> Colours:
         ]
     )
     linear = np.clip((lab @ to_lms.T) ** 3 @ to_rgb.T, 0, 1)
-    return np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055)
+    return np.asarray(np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055))

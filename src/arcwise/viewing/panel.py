@@ -141,7 +141,9 @@ def place_tags(axes: Axes, cast: Cast, places_N2: NDArray[np.float64], *, points
     ]
 
 
-def arrow_polygons(tips_N2: NDArray[np.float64], start: tuple[float, float] = (0.0, 0.0), size: float = 1.0) -> list[NDArray[np.float64]]:
+def arrow_polygons(
+    tips_N2: NDArray[np.float64], start: tuple[float, float] = (0.0, 0.0), size: float = 1.0
+) -> list[NDArray[np.float64]]:
     """Arrows from `start` to each tip, as seven-cornered polygons; a short arrow has a small head, one of no length nothing."""
     origin = np.asarray(start)
     polygons = []
@@ -188,7 +190,12 @@ def add_legend(figure: Figure, cast: Cast, **options: Any) -> Legend | None:
         for colour in cast.colours
     ]
     names = class_names(cast.names, LEGEND_COLUMNS)
-    placed: dict[str, Any] = {"loc": "outside right center", "frameon": False, "handletextpad": 0.3, "labelspacing": 0.42}
+    placed: dict[str, Any] = {
+        "loc": "outside right center",
+        "frameon": False,
+        "handletextpad": 0.3,
+        "labelspacing": 0.42,
+    }
     # Names go in afterwards: the legend drops labels that begin with an underscore.
     legend = figure.legend(handles, ["·"] * len(names), **{**placed, **options})
     for text, name in zip(legend.get_texts(), names, strict=True):

@@ -36,16 +36,19 @@ def raw_figure(run: Run) -> Figure:
         raise LeftOut("all embeddings lie at the origin")
     outside = int((np.linalg.norm(points, axis=1) > reach).sum())
     count = f"{len(points):,}" if len(points) == len(final.labels) else f"{len(points):,} of {len(final.labels):,}"
-    text = f"{count} test samples as the network puts them out: both direction and length are shown."
+    text = f"{count} test samples as the network puts them out, with their lengths."
     if final.dim > 3:
-        projection = Projection.fit(points)
-        text += f" A flat projection (PCA) of {final.dim} dimensions that shows {projection.share:.0%} of the variance."
+        projection = Projection.fit(points, final.labels[rows])
+        text += f" The picture is {projection.describe(final.dim, 'vectors')}."
     if final.dim == 3:
         text += " Samples farther from the eye are paler."
     if outside:
         text += f" {outside} outside the frame."
     figure = new_figure(
-        7.4, 6.5, title=f"{run.title} on {shorten(run.data, 30)}: raw embeddings", subtitle=f"{text} {cast.note()}".strip()
+        7.0,
+        6.3,
+        title=f"{run.title} on {shorten(run.data, 30)}: raw embeddings",
+        subtitle=f"{text} {cast.note()}".strip(),
     )
     axes = figure.add_subplot()
     if final.dim == 3:
@@ -89,8 +92,18 @@ def _axes_cross(axes: Axes, camera: Camera, reach: float) -> None:
         axes.plot([-tip[0], 0], [-tip[1], 0], color=FAINT, linewidth=1, zorder=1, linestyle=(0, (3, 2)))
         axes.plot([0, tip[0]], [0, tip[1]], color="#a3abb8", linewidth=1.3, zorder=1)
         if np.hypot(tip[0], tip[1]) > 0.2 * reach:
-            axes.text(1.05 * tip[0], 1.05 * tip[1], f"x{'₁₂₃'[number - 1]}", color=MUTED, ha="center", va="center", size=SMALL_POINTS)
+            axes.text(
+                1.05 * tip[0],
+                1.05 * tip[1],
+                f"x{'₁₂₃'[number - 1]}",
+                color=MUTED,
+                ha="center",
+                va="center",
+                size=SMALL_POINTS,
+            )
 
 
-def _scatter(axes: Axes, xy: NDArray[np.float64], colours: Colours, sizes: float | NDArray[np.float64], zorder: float) -> None:
+def _scatter(
+    axes: Axes, xy: NDArray[np.float64], colours: Colours, sizes: float | NDArray[np.float64], zorder: float
+) -> None:
     axes.scatter(xy[:, 0], xy[:, 1], s=sizes, c=colours, linewidths=0, zorder=zorder, rasterized=True)

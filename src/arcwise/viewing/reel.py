@@ -45,7 +45,9 @@ class Reel:
         left_out = 0
         for epoch, path in self.run.snapshot_paths:
             for snapshot in self.run.snapshots([(epoch, path)]):
-                same = snapshot.embeddings.shape == last.embeddings.shape and snapshot.centres.shape == last.centres.shape
+                same = (
+                    snapshot.embeddings.shape == last.embeddings.shape and snapshot.centres.shape == last.centres.shape
+                )
                 if not same or not np.array_equal(snapshot.labels, last.labels):
                     left_out += 1
                     continue

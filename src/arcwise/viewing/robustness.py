@@ -8,7 +8,7 @@ from arcwise.viewing.left_out import LeftOut
 from arcwise.viewing.lettering import plain, shorten
 from arcwise.viewing.palette import GRID, INK, MUTED, loss_colour, loss_marker
 from arcwise.viewing.run_folder import Run
-from arcwise.viewing.style import new_figure
+from arcwise.viewing.style import legend_above, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -28,6 +28,7 @@ def robustness_figure(runs: list[Run]) -> Figure:
         1.7 + ROW_INCHES * block * len(noises),
         title=f"{shorten(runs[0].data, 30)}: accuracy under added noise",
         subtitle="Filled: nearest class mean by angle. Open: the same model, nearest class mean by distance.",
+        legend_rows=-(-(len(tables) + 2) // 5),
     )
     axes = figure.add_subplot()
     values: list[float] = []
@@ -37,15 +38,24 @@ def robustness_figure(runs: list[Run]) -> Figure:
                 continue
             angle, distance = table[noise]
             height = number * block + index
-            style: dict[str, Any] = {"marker": loss_marker(index), "markersize": 7, "linestyle": "none", "color": loss_colour(index)}
-            axes.plot([angle, distance], [height, height], color=loss_colour(index), linewidth=1.6, alpha=0.55, zorder=2)
+            style: dict[str, Any] = {
+                "marker": loss_marker(index),
+                "markersize": 7,
+                "linestyle": "none",
+                "color": loss_colour(index),
+            }
+            axes.plot(
+                [angle, distance], [height, height], color=loss_colour(index), linewidth=1.6, alpha=0.55, zorder=2
+            )
             axes.plot(distance, height, **style, markerfacecolor="white", markeredgewidth=1.6, zorder=3)
             axes.plot(angle, height, **style, zorder=4)
             values += [angle, distance]
         if number:
             axes.axhline(number * block - (GAP + 1) / 2, color=GRID, linewidth=0.8, zorder=1)
     middle = (len(tables) - 1) / 2
-    axes.set_yticks([number * block + middle for number in range(len(noises))], [plain(shorten(noise, 24)) for noise in noises])
+    axes.set_yticks(
+        [number * block + middle for number in range(len(noises))], [plain(shorten(noise, 24)) for noise in noises]
+    )
     axes.set_ylim(len(noises) * block - GAP, -GAP)
     axes.tick_params(axis="y", length=0)
     axes.grid(visible=False, axis="y")
@@ -79,11 +89,20 @@ def _legend(figure: Figure, runs: list[Run]) -> None:
     from matplotlib.lines import Line2D
 
     handles = [
-        Line2D([], [], linestyle="none", marker=loss_marker(i), color=loss_colour(i), markersize=7.5) for i in range(len(runs))
+        Line2D([], [], linestyle="none", marker=loss_marker(i), color=loss_colour(i), markersize=7.5)
+        for i in range(len(runs))
     ]
     handles += [
         Line2D([], [], linestyle="none", marker="o", color=INK, markersize=7),
-        Line2D([], [], linestyle="none", marker="o", color=MUTED, markerfacecolor="white", markeredgewidth=1.6, markersize=7),
+        Line2D(
+            [],
+            [],
+            linestyle="none",
+            marker="o",
+            color=MUTED,
+            markerfacecolor="white",
+            markeredgewidth=1.6,
+            markersize=7,
+        ),
     ]
-    labels = [*(plain(run.title) for run in runs), "by angle", "by distance"]
-    figure.legend(handles, labels, loc="outside upper left", ncols=min(len(labels), 5), frameon=False, handletextpad=0.2)
+    legend_above(figure, handles, [*(run.title for run in runs), "by angle", "by distance"], columns=5)

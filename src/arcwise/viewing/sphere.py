@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 ARROW_REACH = 1.13
 TAG_DISTANCE = 0.105
-PALE = 0.74
+PALE = 0.64
 
 
 class SpherePanel(Panel):
@@ -31,12 +31,14 @@ class SpherePanel(Panel):
         from matplotlib.patches import Circle
 
         tag_half = cast.tag_inches(label_points) / 2 * 2.6 / inches if cast.has_names else 0.0
-        bare(axes, 1.32)
+        bare(axes, 1.3)
         axes.set_xlim(-1.18 - tag_half, 1.18 + tag_half)
         if shaded:
-            axes.imshow(_shading(), extent=(-1, 1, -1, 1), zorder=0.5, interpolation="bilinear", aspect="equal", rasterized=True)
+            axes.imshow(
+                _shading(), extent=(-1, 1, -1, 1), zorder=0.5, interpolation="bilinear", aspect="equal", rasterized=True
+            )
             axes.set_xlim(-1.18 - tag_half, 1.18 + tag_half)
-            axes.set_ylim(-1.32, 1.32)
+            axes.set_ylim(-1.3, 1.3)
         else:
             axes.add_patch(Circle((0, 0), 1, facecolor=BALL, edgecolor="none", zorder=0.5))
         axes.add_patch(Circle((0, 0), 1, facecolor="none", edgecolor="#aab2bf", linewidth=1.0, zorder=3))
@@ -95,9 +97,20 @@ def _graticule(step: int = 30) -> Array:
     turn = np.radians(np.linspace(0, 360, 121))
     lines = []
     for longitude in np.radians(np.arange(0, 180, step)):
-        lines.append(np.stack([np.cos(turn) * np.cos(longitude), np.cos(turn) * np.sin(longitude), np.sin(turn)], axis=1))
+        lines.append(
+            np.stack([np.cos(turn) * np.cos(longitude), np.cos(turn) * np.sin(longitude), np.sin(turn)], axis=1)
+        )
     for latitude in np.radians(np.arange(-90 + step, 90, step)):
-        lines.append(np.stack([np.cos(latitude) * np.cos(turn), np.cos(latitude) * np.sin(turn), np.full_like(turn, np.sin(latitude))], 1))
+        lines.append(
+            np.stack(
+                [
+                    np.cos(latitude) * np.cos(turn),
+                    np.cos(latitude) * np.sin(turn),
+                    np.full_like(turn, np.sin(latitude)),
+                ],
+                1,
+            )
+        )
     gap = np.full((1, 3), np.nan)
     return np.concatenate([part for line in lines for part in (line, gap)]).astype(np.float32)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
@@ -13,12 +13,13 @@ from arcwise.viewing.lettering import families, plain, wrap
 from arcwise.viewing.palette import FAINT, GRID, INK, MUTED, PAPER
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 DPI = 160
 TITLE_POINTS, TEXT_POINTS, SMALL_POINTS = 13.5, 10.5, 9.5
-MARGIN_INCHES = 0.14
+MARGIN_INCHES, LEGEND_ROW_INCHES = 0.14, 0.26
 
 
 def require_matplotlib(purpose: str) -> None:
@@ -70,27 +71,32 @@ def house_style() -> Iterator[None]:
     }
     with mpl.rc_context():
         mpl.rcdefaults()
-        mpl.rcParams.update(settings)
+        mpl.rcParams.update(settings)  # type: ignore[arg-type]
         yield
 
 
-def new_figure(width: float, height: float, *, title: str, subtitle: str = "", dpi: float = DPI) -> Figure:
-    """A figure `width` by `height` inches with its words on top; what is drawn is laid out below them."""
+def new_figure(width: float, height: float, *, title: str, subtitle: str = "", legend_rows: int = 0) -> Figure:
+    """A figure `width` by `height` inches with its words on top, and room below them for `legend_above` where rows are asked for."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    def fitted(text: str, points: float) -> str:
-        return wrap(plain(text), int((width - 2 * MARGIN_INCHES) * 72 / (0.575 * points)))
+    def fitted(text: str, letter_points: float) -> str:
+        return wrap(plain(text), int((width - 2 * MARGIN_INCHES) * 72 / letter_points))
 
-    head, body = fitted(title, TITLE_POINTS * 1.06), fitted(subtitle, SMALL_POINTS)
+    head, body = fitted(title, 0.61 * TITLE_POINTS), fitted(subtitle, 0.53 * SMALL_POINTS)
     head_inches = (head.count("\n") + 1) * TITLE_POINTS * 1.25 / 72
     body_inches = (body.count("\n") + 1) * SMALL_POINTS * 1.28 / 72 if subtitle else 0.0
-    above = MARGIN_INCHES + head_inches + body_inches + 0.1
+    above = MARGIN_INCHES + head_inches + body_inches + 0.1 + legend_rows * LEGEND_ROW_INCHES + 0.04 * bool(legend_rows)
     height = max(height, above + 1)
-    figure = Figure(figsize=(width, height), dpi=dpi)
+    figure = Figure(figsize=(width, height), dpi=DPI)
     FigureCanvasAgg(figure)
     figure.set_layout_engine(
-        "constrained", rect=(0.012, 0.012, 0.976, 1 - above / height - 0.012), w_pad=0.06, h_pad=0.06, wspace=0.03, hspace=0.04
+        "constrained",
+        rect=(0.012, 0.012, 0.976, 1 - above / height - 0.012),
+        w_pad=0.06,
+        h_pad=0.06,
+        wspace=0.03,
+        hspace=0.04,
     )
     left = MARGIN_INCHES / width
     figure.text(left, 1 - MARGIN_INCHES / height, head, size=TITLE_POINTS, weight="bold", va="top", linespacing=1.15)
@@ -98,6 +104,28 @@ def new_figure(width: float, height: float, *, title: str, subtitle: str = "", d
         below = 1 - (MARGIN_INCHES + head_inches + 0.03) / height
         figure.text(left, below, body, size=SMALL_POINTS, color=MUTED, va="top", linespacing=1.25)
     return figure
+
+
+def legend_above(figure: Figure, handles: Sequence[Artist], labels: Sequence[str], *, columns: int = 6) -> None:
+    """A legend between the words and the picture, in the room that `new_figure` kept for it."""
+    engine = figure.get_layout_engine()
+    rect = engine.get()["rect"] if engine is not None else (0, 0, 1, 1)
+    legend = figure.legend(
+        handles,
+        ["·"] * len(labels),
+        loc="lower left",
+        bbox_to_anchor=(MARGIN_INCHES / figure.get_figwidth(), rect[1] + rect[3] + 0.05 / figure.get_figheight()),
+        borderaxespad=0.0,
+        borderpad=0.0,
+        ncols=min(columns, len(labels)),
+        frameon=False,
+        columnspacing=1.6,
+        labelspacing=0.3,
+    )
+    legend.set_in_layout(False)
+    # Texts go in afterwards: a legend drops labels that begin with an underscore.
+    for text, label in zip(legend.get_texts(), labels, strict=True):
+        text.set_text(plain(label))
 
 
 def bare(axes: Axes, extent: float, centre: tuple[float, float] = (0.0, 0.0)) -> None:
@@ -136,4 +164,6 @@ def put(path: Path, content: bytes) -> None:
         write_file(path, content)
     except OSError as error:
         reason = error.strerror or str(error)
-        raise RunError(f"{path} cannot be written ({reason}): free some space, or give another folder with --out.") from error
+        raise RunError(
+            f"{path} cannot be written ({reason}): free some space, or give another folder with --out."
+        ) from error

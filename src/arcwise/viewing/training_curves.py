@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arcwise.viewing.left_out import LeftOut
-from arcwise.viewing.lettering import plain, shorten
+from arcwise.viewing.lettering import shorten
 from arcwise.viewing.palette import loss_colour, loss_dash, loss_marker
 from arcwise.viewing.run_folder import Run
-from arcwise.viewing.style import new_figure
+from arcwise.viewing.style import legend_above, new_figure
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -31,6 +32,7 @@ def training_figure(run: Run) -> Figure:
         4.0,
         title=f"{run.title} on {shorten(run.data, 30)}: training",
         subtitle="Pale: every step. Line: running mean. Points: measured on the test samples after each epoch.",
+        legend_rows=1,
     )
     loss, accuracy, angle = figure.subplots(1, 3)
     _draw_steps(loss, series(run.steps, "loss"), series(run.epochs, "loss"))
@@ -43,7 +45,7 @@ def training_figure(run: Run) -> Figure:
         axes.set_title(title, weight="bold")
         _epoch_axis(axes)
     _finish_axes(loss, accuracy, angle)
-    _legend(figure, [("training", TRAIN, ""), ("test", TEST, "o")])
+    legend_above(figure, _train_and_test(), ["training", "test"])
     return figure
 
 
@@ -57,6 +59,7 @@ def compared_training_figure(runs: list[Run]) -> Figure:
         4.4,
         title=f"{shorten(runs[0].data, 30)}: test samples after each epoch",
         subtitle="The losses’ own values are not shown: they are on different scales and cannot be compared.",
+        legend_rows=-(-len(runs) // 5),
     )
     accuracy, angle = figure.subplots(1, 2)
     handles: list[Any] = []
@@ -67,7 +70,7 @@ def compared_training_figure(runs: list[Run]) -> Figure:
                 x,
                 y,
                 color=loss_colour(index),
-                linestyle=loss_dash(index),  # type: ignore[arg-type]
+                linestyle=loss_dash(index),
                 marker=loss_marker(index),
                 markersize=5,
                 markeredgecolor="white",
@@ -82,9 +85,7 @@ def compared_training_figure(runs: list[Run]) -> Figure:
         _epoch_axis(axes)
     _focus_accuracy(accuracy)
     _degrees(angle)
-    figure.legend(
-        handles, [plain(run.title) for run in runs], loc="outside upper left", ncols=min(len(runs), 5), frameon=False, handlelength=3
-    )
+    legend_above(figure, handles, [run.title for run in runs], columns=5)
     return figure
 
 
@@ -93,7 +94,9 @@ def series(rows: list[dict[str, Any]], key: str) -> Series:
     pairs = [
         (float(row["epoch"]), float(row[key]))
         for row in rows
-        if isinstance(row.get("epoch"), (int, float)) and isinstance(row.get(key), (int, float)) and np.isfinite(row[key])
+        if isinstance(row.get("epoch"), (int, float))
+        and isinstance(row.get(key), (int, float))
+        and np.isfinite(row[key])
     ]
     table = np.array(pairs, dtype=np.float64).reshape(-1, 2)
     return table[:, 0], table[:, 1]
@@ -119,7 +122,14 @@ def _draw_steps(axes: Axes, steps: Series, epochs: Series) -> None:
 
 def _draw_test(axes: Axes, test: Series) -> None:
     axes.plot(
-        *test, color=TEST, marker="o", markersize=5, markeredgecolor="white", markeredgewidth=0.6, linewidth=1.2, zorder=4
+        *test,
+        color=TEST,
+        marker="o",
+        markersize=5,
+        markeredgecolor="white",
+        markeredgewidth=0.6,
+        linewidth=1.2,
+        zorder=4,
     )
 
 
@@ -162,10 +172,7 @@ def _epoch_axis(axes: Axes) -> None:
     axes.set_xlabel("epoch")
 
 
-def _legend(figure: Figure, entries: list[tuple[str, str, str]]) -> None:
+def _train_and_test() -> list[Artist]:
     from matplotlib.lines import Line2D
 
-    handles = [Line2D([], [], color=colour, marker=marker or "", markersize=5.5, label=label) for label, colour, marker in entries]
-    figure.legend(handles=handles, loc="outside upper left", ncols=len(handles), frameon=False)
-
-
+    return [Line2D([], [], color=TRAIN), Line2D([], [], color=TEST, marker="o", markersize=5.5)]

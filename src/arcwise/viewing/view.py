@@ -33,7 +33,7 @@ class View:
         """The view for these embeddings, of at most `most` samples, every class in its share."""
         rows = spread_sample(snapshot.labels, most)
         points, centres = unit(snapshot.embeddings), unit(snapshot.centres)
-        projection = Projection.fit(points) if snapshot.dim > 3 else None
+        projection = Projection.fit(points, snapshot.labels) if snapshot.dim > 3 else None
         return cls(
             cast=Cast(snapshot.labels[rows], names),
             points=points[rows],
@@ -75,12 +75,9 @@ class View:
     def caption(self) -> str:
         """What a reader needs to know to read the picture."""
         if self.projection is not None:
-            how = (
-                f"a flat projection (PCA) of {self.dim}-D unit vectors that shows {self.projection.share:.0%} of their variance; "
-                "distances and angles on it are not the real ones."
-            )
+            how = f"{self.projection.describe(self.dim, 'unit vectors')}. Distances and angles on it are not the real ones."
         elif self.camera is not None:
-            how = "what is on the far side of the sphere is pale."
+            how = "the far side is pale."
         else:
             how = "hills outside the circle show how densely each class lies (square-root scale)."
         text = f"{self.samples} test samples; {how}"
