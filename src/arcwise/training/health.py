@@ -25,23 +25,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from arcwise.margins import nearest_centre_angle
+from arcwise.training.attainable import loss_without_knowledge, troubles_of_settings
 from arcwise.training.batch_geometry import Geometry, geometry_of
 from arcwise.training.learning_curve import LearningCurve
 from arcwise.training.non_finite import first_non_finite
+from arcwise.training.trouble import Trouble
 
 __all__ = ["HealthMonitor", "Trouble", "first_non_finite"]
 
-LEAST_POSTERIOR = 0.5
-WANTED_POSTERIOR = 0.99
-# The field's habits (s = 64 for ten thousand faces, s = 30 for ten classes) stay below this many times the scale that is needed.
-LARGEST_SCALE_RATIO = 6.0
 SAME_DIRECTION = 0.99
 # Fresh networks without normalisation layers can start out pointing one way; collapse is what stays for so many steps.
 PATIENCE_STEPS = 50
@@ -59,21 +55,6 @@ _SAME_THING = {
     "centres-collapsed": {"collapsed", "centres-collapsed", "diverged"},
     "zero-embeddings": {"zero-embeddings", "diverged"},
 }
-
-
-@dataclass(frozen=True)
-class Trouble:
-    """One thing that goes wrong.
-
-    Attributes:
-        name: the kind of trouble, for `metrics.jsonl`.
-        message: what was seen, the likely cause and what to change, in plain words.
-        fatal: whether training cannot go on: stop before the optimiser's step, which leaves the parameters as they were.
-    """
-
-    name: str
-    message: str
-    fatal: bool = False
 
 
 class HealthMonitor:
@@ -99,13 +80,12 @@ class HealthMonitor:
         learning_rate: float | None = None,
     ) -> None:
         self._num_classes = num_classes
-        self._dim = dim
-        self._scale = scale
         self._margin = margin
         self._learning_rate = learning_rate
         self._window = min(max(steps_per_epoch, 100), 2000)
         self._curve = LearningCurve(self._window)
-        self._expected_start = self._loss_without_knowledge()
+        self._expected_start = loss_without_knowledge(num_classes, scale, margin)
+        self._of_settings = troubles_of_settings(num_classes, dim, scale, margin)
         self._active: dict[
             str, list[int]
         ] = {}  # name of what was said -> [step of last finding, looks without it since]
@@ -117,10 +97,9 @@ class HealthMonitor:
 
     def before(self) -> list[Trouble]:
         """What can be said from the settings alone."""
-        found = self._of_settings()
-        for trouble in found:
+        for trouble in self._of_settings:
             self._active[trouble.name] = [0, 0]
-        return found
+        return list(self._of_settings)
 
     @torch.no_grad()
     def observe(
@@ -232,53 +211,6 @@ class HealthMonitor:
         """Whether something already said accounts for a curve that does not move."""
         return not self._active.keys().isdisjoint({"collapsed", "centres-collapsed", "zero-embeddings", "diverged"})
 
-    # ---- from the settings
-
-    def _of_settings(self) -> list[Trouble]:
-        s, N, D = self._scale, self._num_classes, self._dim
-        if s is None or N < 2:
-            return []
-        phi, k = nearest_centre_angle(N, D)
-        room = math.cos(self._margin) - math.cos(phi)
-        if room <= 0:
-            fitting = _rounded_down(phi / 2)
-            return [
-                Trouble(
-                    "margin-too-large",
-                    f"the margin of {self._margin:.3g} ({math.degrees(self._margin):.1f}°) cannot be met: {N} classes in {D} "
-                    f"dimensions stand at best {math.degrees(phi):.1f}° apart. "
-                    f"Use --margin {fitting:g}, or more room with a larger --dim.",
-                )
-            ]
-        gap = math.exp(-min(s * room, 700.0))
-        posterior = 1 / (1 + k * gap)
-        needed = max(1, math.ceil(math.log(k * WANTED_POSTERIOR / (1 - WANTED_POSTERIOR)) / room))
-        if posterior < LEAST_POSTERIOR:
-            return [
-                Trouble(
-                    "scale-too-small",
-                    f"the scale of {s:g} is too small for {N} classes in {D} dimensions: even a perfect embedding would get only "
-                    f"{100 * posterior:.2g} % of the probability, and the loss, which begins near {self._expected_start:.2f}, "
-                    f"cannot go below {math.log1p(k * gap):.2f}. Use --scale {needed}.",
-                )
-            ]
-        if s > LARGEST_SCALE_RATIO * needed:
-            return [
-                Trouble(
-                    "scale-too-large",
-                    f"the scale of {s:g} is large for {N} classes in {D} dimensions, where {needed} is enough for "
-                    f"{100 * WANTED_POSTERIOR:.0f} % of the probability: most samples will teach almost nothing and wrong ones "
-                    f"a lot. Use --scale {needed}.",
-                )
-            ]
-        return []
-
-    def _loss_without_knowledge(self) -> float:
-        """The loss of embeddings that stand at a right angle to every centre."""
-        others = max(self._num_classes - 1, 0)
-        lowered = (self._scale or 0.0) * math.sin(self._margin)
-        return lowered + math.log(others + math.exp(-lowered))
-
     def _start(self) -> float:
         first = self._curve.first_loss
         return self._expected_start if first is None else max(self._expected_start, first)
@@ -373,9 +305,8 @@ class HealthMonitor:
             f"the loss is stuck: it has stayed at {loss:.3f} over the last {length} steps, up to step {step}, with an accuracy of "
             f"{100 * accuracy:.2g} % (guessing: {100 / self._num_classes:.2g} %){angle}"
         )
-        settings = self._of_settings()
-        if settings:
-            return Trouble(settings[0].name, f"{seen}. The likely cause: {settings[0].message}")
+        for cause in self._of_settings:
+            return Trouble(cause.name, f"{seen}. The likely cause: {cause.message}")
         if self._gradients_norm is not None and self._gradients_norm < 1e-6:
             return Trouble(
                 "stuck",
@@ -440,9 +371,3 @@ def _what_is_not_finite(loss: float, gradients_norm: float | None, geometry: Geo
     if gradients_norm is not None and not math.isfinite(gradients_norm):
         return f"the norm of the gradients became {gradients_norm}"
     return None
-
-
-def _rounded_down(angle: float) -> float:
-    """To two digits that count, so that the advice is short and still fits."""
-    digits = 1 - math.floor(math.log10(angle))
-    return float(math.floor(angle * 10**digits) / 10**digits)
