@@ -230,7 +230,8 @@ def _what_it_bought(outcomes: Mapping[str, tuple[bool, float | None]], accuracy:
     down = [loss for loss, gain in gains.items() if gain is not None and gain < 0]
 
     def amount(group: Sequence[str]) -> str:
-        return listing([accuracy.units.difference(gains[loss] or 0.0) for loss in group])
+        bare = [accuracy.units.bare(abs(gains[loss] or 0.0)) for loss in group[:-1]]
+        return listing([*bare, accuracy.units.difference(gains[group[-1]] or 0.0)])
 
     parts = []
     if up:

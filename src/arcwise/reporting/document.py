@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -20,7 +21,7 @@ from arcwise.reporting.reading import Run
 from arcwise.reporting.scale_choice import logit_row, scale_sentence
 from arcwise.reporting.sentences import capitalised, column_sentence, counted, display, listing, seeds_sentence
 from arcwise.reporting.settings import flat
-from arcwise.reporting.tables import comparison_table, logit_table, noise_table
+from arcwise.reporting.tables import WIDEST, comparison_table, logit_table, noise_table
 from arcwise.reporting.wrapping import breakable
 
 _CODE = (
@@ -50,8 +51,10 @@ def document(groups: Sequence[Group], reporter: Reporter) -> tuple[dict[str, Any
     first = groups[0]
     used = list(dict.fromkeys(run.loss for group in groups for run in group.all_runs))
     excerpts = (*_CODE, *(_MARGIN_CODE[loss] for loss in used if loss in _MARGIN_CODE))
+    title = _title(groups)
     content = {
-        "title": _title(groups),
+        "title": title,
+        "running": title if len(title) <= 90 else f"{title[:89]}…",
         "facts": _facts(groups),
         "summary": [_summary(group) for group in groups],
         "grouping": _grouping_note(groups),
@@ -77,13 +80,14 @@ def _title(groups: Sequence[Group]) -> str:
 
 
 def _known_data(name: str) -> str:
+    """How a data set is written in prose: a known one by its proper name, a folder or a file by the last part of its path."""
     return {
         "mnist": "MNIST",
         "fashion-mnist": "Fashion-MNIST",
         "cifar10": "CIFAR-10",
         "digits": "the digits set",
         "omniglot": "Omniglot",
-    }.get(name, name)
+    }.get(name, re.split(r"[/\\]", name.rstrip("/\\"))[-1] or name)
 
 
 def _heading(group: Group) -> str:
@@ -166,6 +170,8 @@ def _technique(group: Group, figures: Sequence[Mapping[str, Any]]) -> dict[str, 
 def _results(group: Group, figures: Sequence[Mapping[str, Any]], heading: str) -> dict[str, Any]:
     standings = _standings(group)
     points = noise_points(group.runs)
+    together = 3 < len(group.losses) <= WIDEST
+    bold = "Where the angle is the better one, the pair is bold." if together else "The better of each pair is bold."
     events = [(run, event) for run in group.all_runs for event in run.health]
     best = " The best value of each line is bold." if len(group.losses) > 1 else ""
     table = comparison_table(
@@ -191,7 +197,7 @@ def _results(group: Group, figures: Sequence[Mapping[str, Any]], heading: str) -
         "noise": noise_table(
             points,
             "Test accuracy in per cent under noise, decided by the nearest class mean in angle and in distance, as means "
-            "over the seeds. The better of each pair is bold.",
+            f"over the seeds. {bold}",
         ),
         "noise_text": noise_sentence(points),
         "health": [f"{run.name}, step {event.step} ({event.name}): {event.message}" for run, event in events],
@@ -280,7 +286,7 @@ def _wrapped(part: Any, key: str = "", longest: int = 24) -> Any:
 
 _LONGEST = {
     "commands": 80,
-    "configs": 70,
+    "configs": 40,
     "listings": 100,
     "table": 16,
     "noise": 14,

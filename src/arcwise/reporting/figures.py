@@ -19,7 +19,7 @@ from arcwise.reporting.pictures import (
     find,
 )
 from arcwise.reporting.reading import Run
-from arcwise.reporting.sentences import capitalised, display
+from arcwise.reporting.sentences import base_name, capitalised, display
 
 IN_TECHNIQUE = ("target_logit", "margins")
 """These explain the loss and stand with the explanation, not with the results."""
@@ -59,7 +59,7 @@ def figures_of(group: Group, album: Album, reporter: Reporter) -> tuple[list[dic
         else:
             having = [loss for loss in single if stem in single[loss]]
             if stem in IN_TECHNIQUE:
-                having = [loss for loss in having if not loss.startswith("softmax")][:1] or having[:1]
+                having = sorted(having, key=_teaching)[:1]
             panels = [
                 {**album.add(single[loss][stem]), "label": capitalised(display(loss)) if len(having) > 1 else ""}
                 for loss in having
@@ -76,3 +76,9 @@ def figures_of(group: Group, album: Album, reporter: Reporter) -> tuple[list[dic
 def _figures_of_run(run: Run, reporter: Reporter) -> dict[str, Picture]:
     draw_missing_run(run.folder, reporter)
     return find(run.folder, RUN_STEMS, reporter)
+
+
+def _teaching(loss: str) -> int:
+    """ArcFace shows best what a margin does, then any other margin; softmax and norm-softmax have none."""
+    name = base_name(loss)
+    return 0 if name == "arcface" else 2 if name in {"softmax", "norm-softmax"} else 1

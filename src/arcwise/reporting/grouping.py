@@ -20,13 +20,15 @@ from arcwise.reporting.reading import (
 )
 
 COLUMNS = (
-    Column("accuracy", "test accuracy", "%", "higher", "Share of test samples whose nearest class mean, by angle, is their own."),
-    Column("eer", "equal error rate", "%", "lower", "Error of the same-or-different decision where false accepts equal false rejects."),
-    Column("own_angle", "angle to own centre", "°", "lower", "Mean angle between a test embedding and the mean direction of its class."),
-    Column("smallest_centre_angle", "smallest angle between centres", "°", "higher", "Angle between the two closest class means."),
-    Column("fisher", "Fisher ratio", "", "higher", "Spread between the classes divided by the spread within them."),
-    Column("noise_accuracy", "accuracy under noise", "%", "higher", "Accuracy by angle, averaged over kinds of noise."),
-    Column("train_seconds", "training time", "s", "lower", "Wall-clock time of the training."),
+    Column("accuracy", "accuracy", "%", "higher", "test samples whose nearest class mean, by angle, is their own"),
+    Column("classifier_accuracy", "own classifier", "%", "higher", "test samples that the trained head itself classifies rightly"),
+    Column("eer", "EER", "%", "lower", "equal error rate of deciding same or different over all pairs of test samples"),
+    Column("own_angle", "angle to own centre", "°", "lower", "mean angle between a test sample and the mean of its class in training"),
+    Column("smallest_centre_angle", "nearest centres", "°", "higher", "smallest angle between the means of two classes"),
+    Column("fisher", "between/within", "", "higher", "spread between the classes over the spread within them, on the unit sphere"),
+    Column("noise_accuracy", "noise, by angle", "%", "higher", "accuracy under added noise, nearest class mean by angle"),
+    Column("noise_accuracy_distance", "noise, by distance", "%", "higher", "the same, nearest class mean by Euclidean distance"),
+    Column("train_seconds", "training time", "s", "lower", "seconds spent in training steps"),
 )  # fmt: skip
 """The columns of a table made from single runs; a comparison folder brings its own."""
 
@@ -153,7 +155,7 @@ def _from_runs(runs: Sequence[Run]) -> list[Group]:
 def _label(runs: Sequence[Run]) -> dict[str, tuple[Run, ...]]:
     """Runs by row: seeds of the same loss with the same settings share one, anything else gets a row of its own."""
     by_loss: dict[str, dict[str, list[Run]]] = {}
-    for run in runs:
+    for run in sorted(runs, key=lambda run: _FIRST.get(run.loss, len(_FIRST))):
         by_loss.setdefault(run.loss, {}).setdefault(_settings_without_seed(run), []).append(run)
     labelled: dict[str, tuple[Run, ...]] = {}
     for loss, variants in by_loss.items():
@@ -177,6 +179,7 @@ def _settings_without_seed(run: Run) -> str:
     return repr(tables)
 
 
+_FIRST = {"softmax": 0, "norm-softmax": 1}  # what the margins are held against comes first
 _NOT_A_DIFFERENCE = {("train", "seed"), ("train", "device"), ("train", "out"), ("train", "threads")}
 
 

@@ -89,10 +89,7 @@ def column_sentence(standing: Standing) -> str:
         return f"The {title}: {listing(everyone)}. Neither end of this scale is better in itself.{unmeasured}"
     if len(standing.places) == 1:
         place = standing.places[0]
-        return (
-            f"{capitalised(display(place.loss))} reaches {_article(title)} of {units.over_seeds(place.values)}."
-            f"{unmeasured if standing.unmeasured else ' With a single loss there is nothing to hold it against.'}"
-        )
+        return f"{capitalised(display(place.loss))} reaches {_article(title)} of {units.over_seeds(place.values)}.{unmeasured}"
     best = standing.best
     extreme = extreme_word(standing)
     if len(best) == len(standing.places):
@@ -168,17 +165,23 @@ def gap_in_spreads(standing: Standing) -> float | None:
 
 def seeds_sentence(num_seeds: int, num_losses: int) -> str:
     """What the ± in the table means, or that there is none to judge by."""
+    alone = " With a single loss there is nothing to hold its numbers against." if num_losses < 2 else ""
     if num_seeds < 2:
         if num_losses < 2:
-            return "The run was made with a single seed, so nothing here says how far another seed would land from it."
+            return (
+                f"The run was made with a single seed, so nothing says how far another seed would land from it.{alone}"
+            )
         return (
             "Every loss was trained with a single seed. There is therefore no spread between seeds to judge a difference by: "
             "a small gap below may be chance, and another seed may turn it round."
         )
-    return (
-        f"Numbers are the mean ± the sample standard deviation over {counted(num_seeds, 'seed')}. Where a gap is compared with "
-        "“the spread between seeds”, the spread is the root mean square of the two standard deviations."
+    gaps = (
+        " Where a gap is compared with “the spread between seeds”, the spread is the root mean square of the two standard "
+        "deviations."
+        if num_losses > 1
+        else ""
     )
+    return f"Numbers are the mean ± the sample standard deviation over {counted(num_seeds, 'seed')}.{gaps}{alone}"
 
 
 def _article(title: str) -> str:

@@ -60,9 +60,13 @@ def noise_table(points: Sequence[NoisePoint], caption: str) -> Table | None:
     losses = list(dict.fromkeys(point.loss for point in points))
     noises = list(dict.fromkeys(point.noise for point in points))
     by_key = {(point.noise, point.loss): point for point in points}
-    if len(losses) > 3:  # too wide side by side: one line for each pair
+    if len(losses) > WIDEST:
         rows = [[cell(p.noise), cell(capitalised(display(p.loss))), *_pair(p)] for p in points]
         return {"head": ["Noise", "Loss", "Angle", "Distance"], "rows": rows, "caption": caption}
+    if len(losses) > 3:  # two columns for each would be too wide
+        rows = [[cell(noise), *(_together(by_key.get((noise, loss))) for loss in losses)] for noise in noises]
+        head = ["Noise: angle / distance", *(capitalised(display(loss)) for loss in losses)]
+        return {"head": head, "rows": rows, "caption": caption}
     head = ["Noise", *(f"{capitalised(display(loss))}, {kind}" for loss in losses for kind in ("angle", "distance"))]
     rows = [
         [cell(noise), *(entry for loss in losses for entry in _pair(by_key.get((noise, loss))))] for noise in noises
@@ -80,19 +84,21 @@ def _pair(point: NoisePoint | None) -> list[dict[str, Any]]:
     ]
 
 
+def _together(point: NoisePoint | None) -> dict[str, Any]:
+    angle, distance = _pair(point)
+    return cell(f"{angle['text']} / {distance['text']}", bold=angle["bold"])
+
+
 def logit_table(rows: Sequence[LogitRow], caption: str) -> Table | None:
     """The own class's logit at a few angles, without and with the margin."""
     if not rows:
         return None
     lines = []
     for row in rows:
+        name = capitalised(display(row.loss))
+        lines.append([cell(f"{name}: s cos θ"), *(cell(_logit(value)) for value in row.plain)])
         if row.plain != row.lowered:
-            lines.append(
-                [cell(f"{capitalised(display(row.loss))}: s cos θ"), *(cell(_logit(value)) for value in row.plain)]
-            )
-        lines.append(
-            [cell(f"{capitalised(display(row.loss))}: s ψ(θ)"), *(cell(_logit(value)) for value in row.lowered)]
-        )
+            lines.append([cell(f"{name}: s ψ(θ)"), *(cell(_logit(value)) for value in row.lowered)])
     return {"head": ["θ", *(f"{angle}°" for angle in ANGLES)], "rows": lines, "caption": caption}
 
 
