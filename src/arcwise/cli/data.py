@@ -88,14 +88,14 @@ def _print_table(rows: tuple[Status, ...]) -> None:
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for title in ("name", "cached"):
+    for title in ("name", "in cache"):
         table.add_column(title, no_wrap=True)
     for title in ("to fetch", "classes", "images"):
         table.add_column(title, justify="right", no_wrap=True)
     table.add_column("each", no_wrap=True)
     table.add_column("licence", overflow="fold")
     for row in rows:
-        cached = "embedded" if row.embedded else (f"yes, {_size(row.bytes_on_disk)}" if row.cached else "no")
+        cached = "embedded" if row.embedded else (_size(row.bytes_on_disk) if row.cached else "no")
         images = f"{row.num_train + row.num_test:,}"
         licence = row.licence.split(" (")[0].split(";")[0]
         table.add_row(row.name, cached, _size(row.bytes_to_fetch), str(row.num_classes), images, _shape(row), licence)

@@ -61,9 +61,9 @@ def _fetch(url: str, part: Path, start: int, size: int, received: Callable[[int]
     try:
         with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as response:
             resumed = response.status == 206 and _starts_at(response.headers.get("Content-Range"), start)
-            with part.open("ab" if resumed else "wb") as file:
+            with part.open("ab" if resumed else "wb", buffering=0) as file:
                 done = start if resumed else 0
-                while done < size and (chunk := response.read(min(CHUNK_BYTES, size - done))):
+                while done < size and (chunk := response.read1(min(CHUNK_BYTES, size - done))):
                     file.write(chunk)
                     done += len(chunk)
                     received(done)

@@ -248,17 +248,12 @@ def _run(command: list[str], folder: Path, beat: Callable[[], None]) -> None:
 
 
 def _reason(output: str, code: int) -> str:
-    """The line of a program's output that says most about why it failed."""
+    """The line of a program's output that says why it failed: npm and apt-get surround it with codes and advice."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     errors = [line for line in lines if line.startswith(("E:", "npm error", "npm ERR!"))] or lines
-    errors = [
-        line for line in errors if "code " not in line and "debug-0.log" not in line and "complete log" not in line
-    ] or errors
-    return (
-        errors[0].removeprefix("npm error ").removeprefix("npm ERR! ").removeprefix("E: ")[:200]
-        if errors
-        else f"exit code {code}"
-    )
+    plain = [line.removeprefix("npm error").removeprefix("npm ERR!").removeprefix("E:").strip() for line in errors]
+    telling = [line for line in plain if line and line.split()[0] not in ("code", "syscall", "errno", "type", "A")]
+    return (telling or plain)[0][:200] if plain else f"exit code {code}"
 
 
 def _bytes_below(folder: Path) -> int:

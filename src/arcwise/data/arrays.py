@@ -102,7 +102,8 @@ def _dataset(
 
 def _read(file: Path) -> dict[str, Array]:
     try:
-        with np.load(file, allow_pickle=False) as stored:
+        with file.open("rb") as content:
+            stored = np.load(content, allow_pickle=False)
             if not isinstance(stored, np.lib.npyio.NpzFile):
                 raise DataError(
                     f"{file} is a single array. numpy.savez(FILE, features=..., labels=...) keeps features with their labels."

@@ -51,7 +51,7 @@ def load(
         )
     known = find(str(name_or_path))
     if known is None:
-        return _from_path(Path(name_or_path), image_size, test_share, seed, reporter)
+        return _from_path(str(name_or_path), image_size, test_share, seed, reporter)
     stand_in = find(fallback) if fallback is not None else None
     if fallback is not None and stand_in is None:
         raise ConfigError(
@@ -69,13 +69,12 @@ def load(
     return dataset if image_size is None else resized(dataset, image_size)
 
 
-def _from_path(path: Path, image_size: int | None, test_share: float, seed: int, reporter: Reporter) -> Dataset:
-    path = path.expanduser()
+def _from_path(text: str, image_size: int | None, test_share: float, seed: int, reporter: Reporter) -> Dataset:
+    path = Path(text).expanduser()
     if path.is_dir():
         return load_folder(path, image_size=image_size, test_share=test_share, seed=seed, reporter=reporter)
     if not path.exists():
-        text = str(path)
-        if path.suffix or path.is_absolute() or len(path.parts) > 1 or text.startswith("."):
+        if path.suffix or len(path.parts) > 1 or text.startswith((".", "~")):
             raise DataError(
                 f"There is no file or folder {text}. Check the path, or name a known set: {', '.join(names())}."
             )

@@ -63,11 +63,12 @@ def decode(path: Path, size: int) -> tuple[NDArray[np.uint8], bool]:
 
 
 def _upright(image: Image.Image) -> Image.Image:
+    # Decoded before the EXIF is read: after a failure inside `exif_transpose` a damaged picture would come back blank.
+    image.load()
     try:
         return ImageOps.exif_transpose(image)
     except Exception:
         # Malformed EXIF says nothing about the pixels.
-        image.load()
         return image
 
 
