@@ -101,10 +101,12 @@ class TerminalReporter(Reporter):
         self._console = console if console is not None else Console(stderr=True)
 
     def say(self, text: str = "") -> None:
-        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+        self._console.print(text, markup=False, emoji=False, highlight=False, soft_wrap=True)
 
     def warn(self, text: str) -> None:
-        self._console.print(f"warning: {text}", style="yellow", markup=False, highlight=False, soft_wrap=True)
+        self._console.print(
+            f"warning: {text}", style="yellow", markup=False, emoji=False, highlight=False, soft_wrap=True
+        )
 
     @contextmanager
     def stage(self, title: str, total: int | None = None) -> Iterator[Stage]:
