@@ -8,8 +8,10 @@ import random
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -139,8 +141,6 @@ CLOSED = "http://127.0.0.1:9"
 
 def offline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A machine without npm, on which the address of MNIST does not answer."""
-    from dataclasses import replace
-
     mnist = KNOWN["mnist"]
     address = mnist.sources[0]
     assert isinstance(address, Address)
@@ -175,17 +175,32 @@ def test_a_cache_that_cannot_be_written_costs_a_note_and_not_the_data(
         load_known(known, data_dir=None, reporter=Reporter(), keep=True)
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="permissions do not bind root")
-def test_a_set_is_read_from_a_cache_that_cannot_be_written(
-    serve: Serve, idx_files: dict[str, bytes], home: Path
+@pytest.mark.skipif(not hasattr(os, "seteuid"), reason="permissions of this kind are a thing of POSIX")
+def test_a_cache_that_is_only_readable_serves_what_it_has_and_no_more(
+    serve: Serve, idx_files: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     known = small_set(serve(idx_files).base, idx_files)
-    load_known(known, data_dir=None, reporter=Reporter())
-    (home / "data").chmod(0o500)
-    try:
-        assert load_known(known, data_dir=None, reporter=Reporter()).notes == ()
-    finally:
-        (home / "data").chmod(0o700)
+    user = os.geteuid()
+    with tempfile.TemporaryDirectory() as name:
+        monkeypatch.setenv("ARCWISE_HOME", name)
+        load_known(known, data_dir=None, reporter=Reporter())
+        Path(name).chmod(0o555)
+        Path(name, "data").chmod(0o555)
+        # Permissions do not bind root, who becomes somebody else for this.
+        if user == 0:
+            os.seteuid(65_534)
+        try:
+            assert load_known(known, data_dir=None, reporter=Reporter(), keep=True).notes == ()
+            with pytest.raises(
+                cache.UnwritableCacheError, match=r"other cannot be kept in .*: permission denied\. Make room"
+            ):
+                load_known(replace(known, name="other"), data_dir=None, reporter=Reporter(), keep=True)
+            (note,) = load_known(replace(known, name="other"), data_dir=None, reporter=Reporter()).notes
+            assert "permission denied" in note
+        finally:
+            os.seteuid(user)
+            Path(name).chmod(0o755)
+            Path(name, "data").chmod(0o755)
 
 
 def test_the_digits_are_grey_bytes_and_split_the_same_each_time() -> None:

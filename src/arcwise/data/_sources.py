@@ -186,7 +186,8 @@ def obtain(
     for source in sources:
         reason = "the set is not in it"
         try:
-            with reporter.stage(f"Fetching {name} from {source.words} (MB)") as stage:
+            reporter.say(f"Fetching {name} from {source.words}.")
+            with reporter.stage(f"Fetching {name}, MB") as stage:
                 for group in source.groups(work, stage):
                     stage.update("checking")
                     try:
@@ -195,6 +196,7 @@ def obtain(
                         reason = str(error)
                         continue
                     if arrays is not None and arrays.digest() == digest:
+                        stage.update("SHA-256 checked")
                         return arrays, source.words
                     if arrays is not None:
                         reason = f"the files in {group.where} are not {name}: their SHA-256 differs"
@@ -204,7 +206,7 @@ def obtain(
             reason = f"{error.strerror or error}".lower()
         tried.append((source.words, reason))
         if len(tried) < len(sources):
-            reporter.say(f"Not from {source.words}: {reason}. Trying the next place.".replace("..", "."))
+            reporter.say(f"Not from there: {reason.rstrip('.')}. Trying the next place.")
     raise NothingDeliveredError(name, tried)
 
 
@@ -213,11 +215,7 @@ def _megabytes(stage: Stage, total: int, before: int) -> Callable[[int], None]:
 
     def received(count: int) -> None:
         done = before + count
-        stage.update(
-            f"{done / MEGABYTE:.1f} of {total / MEGABYTE:.1f} MB",
-            done=done // MEGABYTE,
-            total=max(total // MEGABYTE, 1),
-        )
+        stage.update(done=done // MEGABYTE, total=max(total // MEGABYTE, 1))
 
     received(0)
     return received

@@ -154,7 +154,7 @@ def _part(file: Path, feature_key: str, features: Array, label_key: str, labels:
     elif labels.dtype.kind in "ub":
         labels = labels.astype(np.int64)
     elif labels.dtype.kind == "S":
-        labels = np.char.decode(labels, "utf-8", "replace")
+        labels = np.array([label.decode("utf-8", "replace") for label in labels.tolist()])
     elif labels.dtype.kind not in "iU":
         raise DataError(f"{label_key} in {file} must be whole numbers or text; got {labels.dtype}.")
     if labels.dtype.kind == "i" and len(labels) and labels.min() < -1:

@@ -25,7 +25,7 @@ def load(
     image_size: int | None = None,
     test_share: float = 0.2,
     seed: int = 0,
-    data_dir: Path | None = None,
+    data_dir: str | Path | None = None,
     fallback: str | None = None,
     reporter: Reporter | None = None,
 ) -> Dataset:
@@ -50,6 +50,7 @@ def load(
             f"image_size must lie between {MIN_IMAGE_SIZE} and {MAX_IMAGE_SIZE} pixels; got {image_size}."
         )
     known = find(str(name_or_path))
+    data_dir = Path(data_dir).expanduser() if data_dir is not None else None
     if known is None:
         return _from_path(str(name_or_path), image_size, test_share, seed, reporter)
     stand_in = find(fallback) if fallback is not None else None

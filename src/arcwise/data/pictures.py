@@ -26,8 +26,10 @@ class PictureError(Exception):
 def strict_pillow() -> Iterator[None]:
     """For the block, a picture of too many pixels is refused rather than warned of, and Pillow's other warnings are dropped.
 
-    Filters belong to the whole process, so this is entered once, around all the threads that decode.
+    Filters belong to the whole process, so this is entered once, around all the threads that decode; so is the list of formats,
+    which the threads must not fill at the same time.
     """
+    Image.init()
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", module=r"PIL\.")
         warnings.simplefilter("ignore", UserWarning)
