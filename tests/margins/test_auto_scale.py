@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -119,12 +119,14 @@ def test_the_spherical_cap_agrees_with_its_closed_forms(angle: float) -> None:
 
 
 @given(n=classes, d=dims)
+@example(n=20, d=3)  # where the table ends and the bound begins
 @settings(deadline=None, max_examples=60)
 def test_centres_never_stand_further_apart_when_there_are_more_of_them(n: int, d: int) -> None:
     assert nearest_centre_angle(n + 1, d)[0] <= nearest_centre_angle(n, d)[0] + 1e-12
 
 
 @given(n=classes, d=dims)
+@example(n=9, d=3)  # where the estimate alone would fall below what three dimensions already allow
 @settings(deadline=None, max_examples=60)
 def test_centres_never_stand_closer_when_there_are_more_dimensions(n: int, d: int) -> None:
     assert nearest_centre_angle(n, d + 1)[0] >= nearest_centre_angle(n, d)[0] - 2e-4
@@ -174,6 +176,14 @@ def test_a_margin_that_cannot_be_met_is_reduced_and_it_is_said(margin: Margin) -
     assert f"% of {margin}" in choice.reasoning
     assert "The margin was reduced to" in choice.reasoning
     assert "3.6° apart, which leaves no room for it." in choice.reasoning
+
+
+def test_a_margin_is_reduced_to_half_the_angle_between_centres_once_it_takes_more_than_four_fifths_of_it() -> None:
+    phi, _ = nearest_centre_angle(10, 2)
+    assert choose_scale(10, 2, ArcFace(0.79 * phi)).margin == ArcFace(0.79 * phi)
+    reduced = choose_scale(10, 2, ArcFace(0.81 * phi)).margin
+    assert isinstance(reduced, ArcFace)
+    assert reduced.m == pytest.approx(phi / 2, abs=1e-6)
 
 
 def test_a_margin_that_can_be_met_is_left_as_it_is_and_the_reasoning_gives_the_numbers() -> None:
