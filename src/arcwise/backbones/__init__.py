@@ -5,9 +5,22 @@ from __future__ import annotations
 from arcwise.backbones.embedding_layer import EmbeddingLayer
 from arcwise.backbones.mlp import MLP
 from arcwise.backbones.parameters import count_parameters
+from arcwise.backbones.plain_vgg8 import PlainVGG8, build_plain_vgg8
 from arcwise.backbones.registry import build, default_for, names
 from arcwise.backbones.resnet18 import ResNet18
 from arcwise.backbones.small import Small
 from arcwise.backbones.vgg8 import VGG8
 
-__all__ = ["MLP", "VGG8", "EmbeddingLayer", "ResNet18", "Small", "build", "count_parameters", "default_for", "names"]
+__all__ = [
+    "MLP",
+    "VGG8",
+    "EmbeddingLayer",
+    "PlainVGG8",
+    "ResNet18",
+    "Small",
+    "build",
+    "build_plain_vgg8",
+    "count_parameters",
+    "default_for",
+    "names",
+]

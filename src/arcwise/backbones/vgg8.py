@@ -42,9 +42,7 @@ class VGG8(nn.Module):
     def __init__(self, shape: tuple[int, ...], dim: int, *, dropout: float = 0.25) -> None:
         super().__init__()
         channels, height, width = shape
-        self.blocks = nn.Sequential(
-            *(Block(i, o) for i, o in zip((channels, *WIDTHS[:-1]), WIDTHS, strict=True)),
-        )
+        self.blocks = nn.Sequential(*(Block(i, o) for i, o in zip((channels, *WIDTHS[:-1]), WIDTHS, strict=True)))
         self.norm = nn.BatchNorm2d(WIDTHS[-1])
         self.dropout = nn.Dropout(dropout)
         self.embedding = EmbeddingLayer(WIDTHS[-1] * (height // 8) * (width // 8), dim)
