@@ -147,7 +147,7 @@ def _verdict(standings: Sequence[Standing], losses: Sequence[str], num_seeds: in
     qualities = [standing for standing in standings if _is_quality(standing) and len(standing.places) > 1]
     words = tally(standings, losses)
     decided = [standing for standing in qualities if (gap_in_spreads(standing) or 0.0) >= CLEAR]
-    if num_seeds < 2 or not qualities:
+    if num_seeds < 2 or not any(standing.runner_up for standing in qualities):
         return words
     if not decided:
         return (

@@ -9,7 +9,7 @@ import datetime
 import json
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -71,11 +71,13 @@ def require_typst() -> Any:
 
 def _readable(document: Mapping[str, Any], typst: Any) -> tuple[Any, bool]:
     """The document with every character that no font can show written as its number, and whether system fonts are needed."""
-    unusual = "".join(sorted({character for text in _texts(document) for character in text if ord(character) > 0x24F}))
-    if not (hidden := _without_glyph(unusual, typst, system_fonts=False)):
-        return _clean(document, {}), False
-    hidden = _without_glyph(hidden, typst, system_fonts=True)
-    return _clean(document, {ord(character): f"[U+{ord(character):04X}]" for character in hidden}), True
+    printable = _each_text(document, _printable)
+    unusual = "".join(sorted({character for text in _texts(printable) for character in text if ord(character) > 0x24F}))
+    hidden = _without_glyph(unusual, typst, system_fonts=False)
+    if not hidden:
+        return printable, False
+    numbers = {ord(c): f"[U+{ord(c):04X}]" for c in _without_glyph(hidden, typst, system_fonts=True)}
+    return _each_text(printable, lambda text: text.translate(numbers)), True
 
 
 def _without_glyph(characters: str, typst: Any, *, system_fonts: bool) -> str:
@@ -112,15 +114,19 @@ def _texts(part: object) -> Iterator[str]:
             yield from _texts(value)
 
 
-def _clean(part: Any, replacements: Mapping[int, str]) -> Any:
-    """Replace what cannot be shown; control characters other than a line break become a visible mark."""
+def _each_text(part: Any, change: Callable[[str], str]) -> Any:
     if isinstance(part, str):
-        kept = "".join(
-            character if character >= " " or character == "\n" else "\ufffd" for character in part.expandtabs(4)
-        )
-        return kept.translate(replacements).encode("utf-8", "replace").decode()
+        return change(part)
     if isinstance(part, Mapping):
-        return {key: _clean(value, replacements) for key, value in part.items()}
+        return {key: _each_text(value, change) for key, value in part.items()}
     if isinstance(part, list | tuple):
-        return [_clean(value, replacements) for value in part]
+        return [_each_text(value, change) for value in part]
     return part
+
+
+def _printable(text: str) -> str:
+    """Control characters, and the halves of characters that a broken file name may hold, become a visible mark."""
+    return "".join(
+        "\ufffd" if (character < " " and character != "\n") or "\ud800" <= character <= "\udfff" else character
+        for character in text.expandtabs(4)
+    )
