@@ -1,17 +1,17 @@
 from __future__ import annotations
 
+import io
 import json
 import shutil
 import sys
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pypdf
 import pytest
 
 from arcwise.errors import MissingExtraError, RunError
-from arcwise.progress import Reporter, Stage
+from arcwise.progress import PlainReporter
 from arcwise.reporting import write_report
 
 Maker = Callable[..., Path]
@@ -172,19 +172,11 @@ def test_an_unwritable_place_is_one_plain_sentence(comparison: Path, tmp_path: P
         write_report([comparison], out=tmp_path / "file" / "report.pdf")
 
 
-class Listening(Reporter):
-    def __init__(self) -> None:
-        self.titles: list[str] = []
-
-    def stage(self, title: str, total: int | None = None) -> AbstractContextManager[Stage]:
-        self.titles.append(title)
-        return super().stage(title, total)
-
-
 def test_progress_is_reported(comparison: Path, tmp_path: Path) -> None:
-    reporter = Listening()
-    write_report([comparison], out=tmp_path / "report.pdf", reporter=reporter)
-    assert reporter.titles == ["Reading the runs", "Writing the report"]
+    heard = io.StringIO()
+    write_report([comparison], out=tmp_path / "report.pdf", reporter=PlainReporter(heard))
+    assert heard.getvalue().startswith("Reading the runs\n")
+    assert "Writing the report · typesetting" in heard.getvalue()
 
 
 def test_a_metrics_file_of_strange_lines_does_no_harm(tmp_path: Path, make_run: Maker) -> None:
