@@ -3,6 +3,7 @@ from __future__ import annotations
 import importlib.metadata
 import io
 import os
+import shlex
 import subprocess
 import sys
 import zipfile
@@ -76,7 +77,12 @@ def test_every_command_of_the_readme_names_a_config_that_is_there(bundle: Path) 
     lines = archive.read("README-run.txt").decode().splitlines()
     commands = [line.strip() for line in lines if "arcwise train --config" in line]
     assert len(commands) == 6
-    assert all(command.rpartition(" ")[2] in archive.namelist() for command in commands)
+    words = [shlex.split(command) for command in commands]
+    assert all(line[line.index("--config") + 1] in archive.namelist() for line in words)
+    assert {line[line.index("--out") + 1] for line in words} == {
+        f"runs/{loss}-seed{seed}" for loss in ("softmax", "arcface") for seed in range(3)
+    }
+    assert any(line.endswith("arcwise compare mnist --losses softmax,arcface --dim 3 --seeds 3") for line in lines)
     assert any(line.strip() == "pip install -r requirements.txt" for line in lines)
 
 

@@ -111,7 +111,19 @@ def test_only_leads_beyond_the_spread_are_vouched_for() -> None:
         values(softmax=([0.97, 0.99], [12.0, 12.1], [60.0, 61.0]), arcface=([0.975, 0.99], [5.0, 5.1], [60.0, 61.0])),
         num_seeds=2,
     )
-    assert "Only mean angle to the own class has a lead larger than twice the spread" in text
+    assert "Only the lead in mean angle to the own class is larger than twice the spread" in text
+
+
+def test_a_single_doubtful_lead_among_many_is_the_exception() -> None:
+    columns = [Column(f"c{i}", f"quality {i}", "%", "higher") for i in range(4)]
+    better = {f"c{i}": [0.9, 0.901] for i in range(3)} | {"c3": [0.80, 0.82]}
+    worse = {f"c{i}": [0.8, 0.801] for i in range(3)} | {"c3": [0.79, 0.82]}
+    measured = {"softmax": worse, "arcface": better}
+    paragraphs = conclusion(
+        standings=[standing(column, measured) for column in columns], losses=("softmax", "arcface"), noise=(), data="MNIST",
+        dim=None, num_seeds=2, num_health_events=0, data_argument="mnist",
+    )  # fmt: skip
+    assert paragraphs[0].endswith("larger than twice the spread between seeds, except that in quality 3.")
 
 
 def test_health_events_are_kept_in_mind() -> None:

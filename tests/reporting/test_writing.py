@@ -49,7 +49,7 @@ def test_the_report_is_a_pdf_of_a_sane_length(report: pypdf.PdfReader) -> None:
         "weight_decay = 0.0005",
         "Licence CC BY-SA 3.0",
         "salt and pepper 0.1",
-        "As arcface-seed0, except: train.seed = 2.",
+        "as arcface-seed0, except train.seed = 2.",
         "1 / ",
     ],
 )

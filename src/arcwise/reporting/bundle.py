@@ -6,6 +6,7 @@ import importlib.metadata
 import io
 import platform
 import re
+import shlex
 import zipfile
 from collections.abc import Iterator, Sequence
 from importlib import resources
@@ -50,7 +51,8 @@ def write_bundle(
             stage.advance()
         entries.update(_source_entries())
         entries["requirements.txt"] = requirements().encode()
-        entries["README-run.txt"] = readme(sorted(name for name in entries if name.startswith("config/"))).encode()
+        configs = sorted(name for name in entries if name.startswith("config/"))
+        entries["README-run.txt"] = readme(configs, _commands(groups)).encode()
         content = _zip(entries)
         check_bundle_path(path)  # again: the report took its time
         try:
@@ -86,9 +88,22 @@ def requirements() -> str:
     return "\n".join(lines) + "\n"
 
 
-def readme(configs: Sequence[str]) -> str:
-    """How to run everything again, command by command."""
-    trains = "\n".join(f"    PYTHONPATH=source python -m arcwise train --config {config}" for config in configs)
+def readme(configs: Sequence[str], commands: Sequence[str]) -> str:
+    """How to run everything again: each run from its settings, or the commands that were typed."""
+    trains = "\n".join(
+        f"    PYTHONPATH=source python -m arcwise train --config {shlex.quote(config)} --out {shlex.quote(_again(config))}"
+        for config in configs
+    )
+    typed = "\n".join(f"    PYTHONPATH=source python -m {' '.join(command.split())}" for command in commands)
+    whole = (
+        f"""
+Or all at once, by the commands that were typed at the time:
+
+{typed}
+"""
+        if typed
+        else ""
+    )
     return f"""What is in here
 ===============
 
@@ -111,12 +126,23 @@ Unpack, open a terminal in this folder, and type:
 then for each run, in a terminal of Linux or macOS:
 
 {trains or "    PYTHONPATH=source python -m arcwise --help"}
-
+{whole}
 On Windows, set the path first with: set PYTHONPATH=source
 and leave out PYTHONPATH=source in the lines above.
 
 A run whose data came from a folder or a file of one's own needs that data at the place that its TOML file names.
 """
+
+
+def _again(config: str) -> str:
+    """Where a repeated run goes: config/x/softmax-seed0.toml to runs/x/softmax-seed0."""
+    return str(PurePosixPath("runs", *PurePosixPath(config).with_suffix("").parts[1:]))
+
+
+def _commands(groups: Sequence[Group]) -> list[str]:
+    typed = [group.facts.get("command") for group in groups]
+    typed += [run.config.get("command") for group in groups for run in group.all_runs]
+    return list(dict.fromkeys(str(command) for command in typed if command and str(command).startswith("arcwise ")))
 
 
 def _prefixes(groups: Sequence[Group]) -> list[str]:

@@ -154,15 +154,24 @@ def _verdict(standings: Sequence[Standing], losses: Sequence[str], num_seeds: in
             f"{words} None of these leads is larger than twice the spread between seeds, so the ranking should be read as "
             "undecided."
         )
-    titles = listing([noun(standing.column) for standing in decided])
-    if len(decided) == len(qualities):
+    others = [standing for standing in qualities if standing.runner_up and standing not in decided]
+    if not others:
         what = "That lead is" if len(decided) == 1 else "All of these leads are"
         return f"{words} {what} larger than twice the spread between seeds."
-    verb = "has a lead" if len(decided) == 1 else "have a lead"
+    if len(others) < len(decided):
+        return (
+            f"{words} All of these leads are larger than twice the spread between seeds, except "
+            f"{'that' if len(others) == 1 else 'those'} in {_titles(others)}."
+        )
+    which = "lead" if len(decided) == 1 else "leads"
     return (
-        f"{words} Only {titles} {verb} larger than twice the spread between seeds; the rest could turn round with "
-        "other seeds."
+        f"{words} Only the {which} in {_titles(decided)} {'is' if len(decided) == 1 else 'are'} larger than twice the spread "
+        "between seeds; the rest could turn round with other seeds."
     )
+
+
+def _titles(standings: Sequence[Standing]) -> str:
+    return listing([noun(standing.column) for standing in standings])
 
 
 def _geometry_and_accuracy(standings: Sequence[Standing], losses: Sequence[str]) -> str:

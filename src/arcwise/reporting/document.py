@@ -265,7 +265,7 @@ def _configs(loss: str, runs: Sequence[Run]) -> list[dict[str, str]]:
             {
                 "name": f"{run.name}/config.toml",
                 "text": "",
-                "note": f"As {runs[0].name}, except: {'; '.join(differing)}." if differing else f"As {runs[0].name}.",
+                "note": f"as {runs[0].name}, except {', '.join(differing)}" if differing else f"as {runs[0].name}",
             }
         )
     return shown

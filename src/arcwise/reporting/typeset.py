@@ -89,7 +89,7 @@ def _without_glyph(characters: str, typst: Any, *, system_fonts: bool) -> str:
         typst.compile(
             source.encode(),
             format="pdf",
-            pdf_standards=["a-2u"],
+            pdf_standards=["a-2b"],
             ignore_system_fonts=not system_fonts,
             sys_inputs={"characters": " ".join(characters)},
         )
