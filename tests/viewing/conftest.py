@@ -75,6 +75,7 @@ def write_run(
     num_epochs: int = 12,
     seed: int = 0,
     data: str = "mnist",
+    early: Sequence[float] = FIRST_EPOCH[1:],
 ) -> Path:
     """Write a whole run folder."""
     generator = np.random.default_rng(seed)
@@ -86,7 +87,7 @@ def write_run(
     (path / "embeddings").mkdir(parents=True)
     labels = np.sort(np.arange(num_samples) % num_classes).astype(np.int64)
     noise = generator.normal(size=(num_samples, dim)).astype(np.float32)
-    epochs = [*FIRST_EPOCH, *(float(epoch) for epoch in range(1, num_epochs + 1))]
+    epochs = [0.0, *early, *(float(epoch) for epoch in range(1, num_epochs + 1))]
     lines: list[dict[str, Any]] = []
     for epoch in epochs:
         embeddings, centres = snapshot(epoch / num_epochs, targets, labels, noise, tightness, growth)

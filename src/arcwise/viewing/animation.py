@@ -21,6 +21,7 @@ from arcwise.viewing.reel import Reel
 from arcwise.viewing.run_folder import open_comparison, open_run
 from arcwise.viewing.style import house_style, put, require_matplotlib
 from arcwise.viewing.timeline import Moment, chosen, timeline
+from arcwise.viewing.view import View
 
 if TYPE_CHECKING:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -121,14 +122,22 @@ class Film:
                 va="top",
             )
             self._scores.append(
-                self._figure.text(middle, (top - 0.29) / height, "", size=11, color=MUTED, ha="center", va="top")
+                self._figure.text(
+                    middle,
+                    (top - 0.29) / height,
+                    "",
+                    size=12 if columns < 3 and first.projection is None else 11,
+                    color=MUTED,
+                    ha="center",
+                    va="top",
+                )
             )
-            self._panels.append(reel.view.panel(axes, inches=side * 0.86, label_points=10.0, shaded=False))
+            self._panels.append(reel.view.panel(axes, inches=side * 0.86, label_points=10.5, shaded=False))
         self._add_clock(width, height)
 
     def _add_clock(self, width: float, height: float) -> None:
         """Below: the epoch, and a line with a tick for each snapshot on which the moment moves along."""
-        left, right, level = 1.25 / width, 1 - 0.35 / width, 0.44 / height
+        left, right, level = 1.5 / width, 1 - 0.35 / width, 0.44 / height
         self._span = (left, right)
         self._epoch = self._figure.text(0.22 / width, level, "", size=13, weight="bold", va="center")
         ticks = np.linspace(left, right, len(self.epochs))
@@ -142,7 +151,7 @@ class Film:
             right,
             0.10 / height,
             self._footnote(),
-            size=9,
+            size=9.5,
             color=MUTED,
             ha="right",
             va="bottom",
@@ -150,10 +159,8 @@ class Film:
 
     def _footnote(self) -> str:
         text = "accuracy: measured at the marks; movement in between: interpolated"
-        shares = [f"{reel.view.projection.share:.0%}" for reel in self.reels if reel.view.projection is not None]
-        if shares:
-            text = f"projection shows {' and '.join(dict.fromkeys(shares))} of the variance · {text}"
-        return text
+        is_flat = any(reel.view.projection is not None for reel in self.reels)
+        return f"projection: fixed from the last epoch · {text}" if is_flat else text
 
     def _line(self, x: Sequence[float] | NDArray[np.float64], level: float, **style: Any) -> Line2D:
         from matplotlib.lines import Line2D
@@ -171,7 +178,7 @@ class Film:
             points, centres = reel.at(epoch, following, moment.share)
             panel.show(points, centres, self.camera(reel.view.camera, moment.position / last))
             accuracy = reel.accuracy.get(epoch)
-            score.set_text("" if accuracy is None else f"test accuracy {accuracy:.1%}")
+            score.set_text(_score(accuracy, reel.view))
         self._epoch.set_text(f"epoch {epoch:g}")
         left, right = self._span
         now = left + (right - left) * moment.position / last
@@ -187,3 +194,11 @@ class Film:
         if best is None:
             return None
         return best.turned(-TURN_DEGREES * (1 - progress) ** 2)
+
+
+def _score(accuracy: float | None, view: View) -> str:
+    """The line below a panel's name: only what was measured at the last snapshot, and how much a projection shows."""
+    parts = [] if accuracy is None else [f"test accuracy {accuracy:.1%}"]
+    if view.projection is not None:
+        parts.append(f"{view.projection.share:.0%} of variance shown")
+    return " · ".join(parts)

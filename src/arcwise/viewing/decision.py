@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from arcwise.viewing.left_out import LeftOut
 from arcwise.viewing.lettering import shorten
 from arcwise.viewing.margin_curves import formula_suffix, margin_of
-from arcwise.viewing.palette import INK, PAPER, blend
+from arcwise.viewing.palette import INK, PAPER, blend, rgb
 from arcwise.viewing.panel import Cast, add_legend, arrow_polygons, outward, place_tags
 from arcwise.viewing.run_folder import Run, Snapshot, spread_sample, unit
 from arcwise.viewing.style import bare, new_figure
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 MOST_SAMPLES = 4000
 PIXELS = 720
 REACH = 1.16
-TINT = 0.70
+TINT = 0.62
+BAND = "#eceef2"
 
 
 def decision_figure(run: Run) -> Figure:
@@ -48,7 +49,7 @@ def _circle_figure(run: Run, final: Snapshot, cast: Cast, margin: Margin) -> Fig
         7.4,
         6.6,
         title=f"{run.title} on {shorten(run.data, 30)}: decision regions",
-        subtitle="Each sector belongs to the nearest class centre. The white band between two sectors is what "
+        subtitle="Each sector belongs to the nearest class centre. The grey band between two sectors is what "
         f"{run.title}{formula_suffix(margin)} asks training samples to keep out of. {cast.note()}",
     )
     axes = figure.add_subplot()
@@ -59,7 +60,7 @@ def _circle_figure(run: Run, final: Snapshot, cast: Cast, margin: Margin) -> Fig
     angle = np.arctan2(y, x).ravel()
     nearest, satisfied = regions(angle, centres.astype(np.float64), margin)
     tint = blend(cast.colours[nearest], PAPER, TINT)
-    tint[~satisfied] = 1.0
+    tint[~satisfied] = rgb(BAND)
     radius = np.hypot(x, y)
     alpha = np.clip((REACH - radius) * PIXELS / (2 * REACH), 0, 1)
     picture = np.concatenate([tint.reshape(PIXELS, PIXELS, 3), alpha[..., None]], axis=-1)

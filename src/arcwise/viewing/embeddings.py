@@ -21,7 +21,8 @@ def embeddings_figure(run: Run) -> Figure:
     """Where the test samples point at the end of training."""
     view = _view(run)
     title = f"{run.title} on {shorten(run.data, 30)}: {view.place}"
-    figure = new_figure(7.0, 6.3, title=title, subtitle=view.caption[0].upper() + view.caption[1:])
+    width = 5.1 + view.cast.legend_inches() + (view.cast.tag_inches() if view.cast.has_names else 0.0)
+    figure = new_figure(max(width, 6.4), 6.1, title=title, subtitle=view.caption[0].upper() + view.caption[1:])
     axes = figure.add_subplot()
     view.panel(axes, inches=5.0).show(view.points, view.centres, view.camera)
     add_legend(figure, view.cast)
@@ -37,7 +38,7 @@ def compared_embeddings_figure(runs: list[Run]) -> Figure:
     inches = 4.3 if columns < 3 else 3.7
     first = views[0][1]
     figure = new_figure(
-        columns * inches + 1.5,
+        columns * inches + 0.3 + first.cast.legend_inches(),
         rows * (inches + 0.35) + 1.0,
         title=f"{shorten(runs[0].data, 30)}: {first.place}",
         subtitle=first.caption[0].upper() + first.caption[1:] if first.projection is None else _projected(views),

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 GENUINE, IMPOSTOR = "#0072b2", "#d55e00"
+KINDS = ("same class (genuine)", "different classes (impostor)")
 
 
 @dataclass(frozen=True)
@@ -71,10 +72,10 @@ def angles_figure(run: Run) -> Figure:
         4.4,
         title=f"{run.title} on {shorten(run.data, 30)}: angles between pairs of test samples",
         subtitle="The less the two overlap, the better one threshold tells “same class” from “different class”.",
-        legend_rows=1,
+        legend=KINDS,
     )
     axes = figure.add_subplot()
-    _draw(axes, angles, angles.highest)
+    _draw(axes, angles, headroom=1.24)
     axes.set_xlabel("angle between two embeddings")
     _legend(figure)
     return figure
@@ -95,22 +96,22 @@ def compared_angles_figure(runs: list[Run]) -> Figure:
         1.3 + 2.0 * len(drawn),
         title=f"{shorten(runs[0].data, 30)}: angles between pairs of test samples",
         subtitle="The less the two overlap, the better one threshold tells “same class” from “different class”.",
-        legend_rows=1,
+        legend=KINDS,
     )
     panels = figure.subplots(len(drawn), 1, sharex=True, squeeze=False)[:, 0]
     for axes, (run, angles) in zip(panels, drawn, strict=True):
-        _draw(axes, angles, angles.highest)
+        _draw(axes, angles, headroom=1.5)
         axes.set_title(plain(run.title), weight="bold")
     panels[-1].set_xlabel("angle between two embeddings")
     _legend(figure)
     return figure
 
 
-def _draw(axes: Axes, angles: Angles, highest: float) -> None:
+def _draw(axes: Axes, angles: Angles, *, headroom: float) -> None:
     for shares, colour in ((angles.impostor, IMPOSTOR), (angles.genuine, GENUINE)):
         axes.stairs(shares, angles.edges, fill=True, color=colour, alpha=0.28, zorder=2)
         axes.stairs(shares, angles.edges, color=colour, linewidth=1.7, zorder=3)
-    axes.set_ylim(0, highest * 1.16)
+    axes.set_ylim(0, angles.highest * headroom)
     axes.set_yticks([])
     axes.set_ylabel("share of pairs")
     axes.grid(visible=False, axis="y")
@@ -120,25 +121,15 @@ def _draw(axes: Axes, angles: Angles, highest: float) -> None:
         text = f"threshold {angles.threshold:.1f}°"
         if angles.eer is not None:
             text += f"\nequal error rate {_percent(angles.eer)}"
-        _beside(axes, angles, text, highest)
+        _write_beside(axes, angles.threshold, text, angles.highest * headroom * 0.975)
 
 
-def _beside(axes: Axes, angles: Angles, text: str, highest: float) -> None:
-    """Write next to the threshold, on the side where the histograms are lower."""
-    threshold = float(angles.threshold or 0.0)
-    middles = (angles.edges[:-1] + angles.edges[1:]) / 2
-    top = np.maximum(angles.genuine, angles.impostor)
-    reach = 48.0
-
-    def crowd(low: float, high: float) -> float:
-        return float(top[(middles >= low) & (middles <= high)].max(initial=0.0)) + (
-            highest if low < 0 or high > 180 else 0.0
-        )
-
-    right = crowd(threshold, threshold + reach) <= crowd(threshold - reach, threshold)
+def _write_beside(axes: Axes, threshold: float, text: str, height: float) -> None:
+    """Next to the line at the threshold, in the empty space above the histograms."""
+    right = threshold < 120
     axes.annotate(
         text,
-        (threshold, highest * 1.13),
+        (threshold, height),
         xytext=(6 if right else -6, 0),
         textcoords="offset points",
         ha="left" if right else "right",
@@ -155,7 +146,7 @@ def _legend(figure: Figure) -> None:
     from matplotlib.patches import Patch
 
     handles = [Patch(facecolor=(*rgb(colour), 0.28), edgecolor=colour, linewidth=1.7) for colour in (GENUINE, IMPOSTOR)]
-    legend_above(figure, handles, ["same class (genuine)", "different classes (impostor)"])
+    legend_above(figure, handles, KINDS)
 
 
 def _percent(share: float) -> str:

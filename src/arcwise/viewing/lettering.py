@@ -84,7 +84,18 @@ def class_names(names: tuple[str, ...], columns: int) -> list[str]:
 
 
 def wrap(text: str, columns: int) -> str:
-    """`text` broken into lines at blanks; a word that is longer than a line stays whole."""
+    """`text` broken at blanks into as few lines as it takes, all about equally long; a word longer than a line stays whole."""
+    best = _broken(text, columns)
+    while columns > 1:
+        columns -= 1
+        tighter = _broken(text, columns)
+        if tighter.count("\n") > best.count("\n") or max(map(width, tighter.split("\n"))) > columns:
+            break
+        best = tighter
+    return best
+
+
+def _broken(text: str, columns: int) -> str:
     lines, line = [], ""
     for word in text.split():
         if line and width(f"{line} {word}") > columns:

@@ -42,6 +42,7 @@ def margins_figure(run: Run | None, reporter: Reporter) -> Figure:
             )
     if not curves:
         raise LeftOut("no margin could be drawn")
+    labels = [f"{LOSS_TITLES.get(name, name)}{formula_suffix(margin)}" for name, margin, *_ in curves]
     own = run.loss if run is not None else ""
     figure = new_figure(
         7.4,
@@ -49,25 +50,23 @@ def margins_figure(run: Run | None, reporter: Reporter) -> Figure:
         title="What each margin puts in place of cos θ: ψ(θ)",
         subtitle="Each falls over the whole range, so turning towards the own centre always pays. "
         "The lower the curve, the smaller the angle that is needed for the same logit.",
-        legend_rows=-(-len(curves) // 2),
+        legend=labels,
     )
     axes = figure.add_subplot()
     handles: list[Artist] = []
-    labels: list[str] = []
     coloured = [name for name, *_ in curves if name != NO_MARGIN]
-    for name, margin, degrees, psi in curves:
+    for name, _, degrees, psi in curves:
         style: dict[str, Any] = {"color": INK}
         if name != NO_MARGIN:
             index = coloured.index(name)
             style = {"color": loss_colour(index), "linestyle": loss_dash(index)}
         width, above = (3.2, 4) if name == own else (1.8, 3)
         handles += axes.plot(degrees, psi, linewidth=width, zorder=above, **style)
-        labels.append(f"{LOSS_TITLES.get(name, name)}{formula_suffix(margin)}")
     axes.axhline(0, color=MUTED, linewidth=0.7, zorder=1)
     degree_axis(axes)
     axes.set_xlabel("angle θ between an embedding and the centre of its class")
     axes.set_ylabel("ψ(θ)")
-    legend_above(figure, handles, labels, columns=2)
+    legend_above(figure, handles, labels)
     return figure
 
 
@@ -87,8 +86,9 @@ def target_logit_figure(run: Run) -> Figure:
         "Left: the logit itself. Right: its slope, which is how strongly a sample is pulled towards its centre at each angle."
         + (" The slope is the detached one that training used." if detached else "")
     )
+    labels = [f"{run.title}: s·ψ(θ)", "no margin: s·cos θ"]
     figure = new_figure(
-        8.6, 4.5, title=f"{run.title}: the target logit and its slope", subtitle=subtitle, legend_rows=1
+        8.6, 4.5, title=f"{run.title}: the target logit and its slope", subtitle=subtitle, legend=labels
     )
     left, right = figure.subplots(1, 2)
     plain_style: dict[str, Any] = {"color": MUTED, "linestyle": (0, (5, 2)), "linewidth": 1.6, "zorder": 3}
@@ -99,7 +99,7 @@ def target_logit_figure(run: Run) -> Figure:
     right.plot(degrees, -scale * np.sin(radians), **plain_style)
     right.plot(degrees, scale * slope, **own_style)
     right.set_ylabel("slope of the target logit, per radian")
-    legend_above(figure, [own, without], [f"{run.title}: s·ψ(θ)", "no margin: s·cos θ"])
+    legend_above(figure, [own, without], labels)
     for axes in (left, right):
         degree_axis(axes)
         axes.set_xlabel("angle θ to the own centre")
@@ -135,7 +135,8 @@ def margin_of(run: Run) -> Margin | None:
 def formula_suffix(margin: Margin) -> str:
     """The margin's numbers, as “ (m = 0.5)”."""
     values = [(letter, getattr(margin, letter)) for letter in PARAMETER_LETTERS if hasattr(margin, letter)]
-    return f" ({', '.join(f'{letter} = {value:.3g}' for letter, value in values)})" if values else ""
+    equals = " = " if len(values) == 1 else "="
+    return f" ({', '.join(f'{letter}{equals}{value:.3g}' for letter, value in values)})" if values else ""
 
 
 def _mark_measured(axes: Axes, run: Run) -> None:

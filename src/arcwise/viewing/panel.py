@@ -57,6 +57,13 @@ class Cast:
         widest = max((width(tag) for tag in self.tags), default=1)
         return (0.62 * widest + 0.9) * points / 72
 
+    def legend_inches(self) -> float:
+        """The room that the legend takes beside a picture."""
+        if not self.has_names:
+            return 0.0
+        widest = max((width(name) for name in class_names(self.names, LEGEND_COLUMNS)), default=1)
+        return 0.62 * widest * 10.5 / 72 + 0.4
+
     def note(self) -> str:
         """The sentence that stands in for a legend where there are too many classes for one."""
         if self.has_names:

@@ -45,8 +45,8 @@ def raw_figure(run: Run) -> Figure:
     if outside:
         text += f" {outside} outside the frame."
     figure = new_figure(
-        7.0,
-        6.3,
+        max(5.7 + cast.legend_inches(), 6.4),
+        6.1,
         title=f"{run.title} on {shorten(run.data, 30)}: raw embeddings",
         subtitle=f"{text} {cast.note()}".strip(),
     )
@@ -55,6 +55,8 @@ def raw_figure(run: Run) -> Figure:
         _draw_3d(axes, points, cast, reach)
     elif final.dim == 2:
         _draw_flat(axes, points.astype(np.float64), cast, reach, (0.0, 0.0))
+        axes.set_xlabel("first dimension")
+        axes.set_ylabel("second dimension")
     else:
         flat = projection(points)
         _draw_flat(axes, flat, cast, float(np.quantile(np.abs(flat), WITHIN)) * 1.08, projection.origin)
@@ -71,8 +73,6 @@ def _draw_flat(axes: Axes, points: NDArray[np.float64], cast: Cast, reach: float
     axes.plot(*origin, marker="+", markersize=11, markeredgewidth=1.6, color=INK, zorder=6)
     order = np.random.default_rng(0).permutation(len(points))
     _scatter(axes, points[order], cast.point_colours[order], 7.0, 3)
-    axes.set_xlabel("first dimension" if origin == (0.0, 0.0) else "first component")
-    axes.set_ylabel("second dimension" if origin == (0.0, 0.0) else "second component")
 
 
 def _draw_3d(axes: Axes, points: Array, cast: Cast, reach: float) -> None:

@@ -23,12 +23,13 @@ def robustness_figure(runs: list[Run]) -> Figure:
         raise LeftOut("no run has robustness in evaluation.json")
     noises = list(dict.fromkeys(noise for _, table in tables for noise in table))
     block = len(tables) + GAP
+    labels = [*(run.title for run, _ in tables), "by angle", "by distance"]
     figure = new_figure(
         7.8,
         1.7 + ROW_INCHES * block * len(noises),
         title=f"{shorten(runs[0].data, 30)}: accuracy under added noise",
         subtitle="Filled: nearest class mean by angle. Open: the same model, nearest class mean by distance.",
-        legend_rows=-(-(len(tables) + 2) // 5),
+        legend=labels,
     )
     axes = figure.add_subplot()
     values: list[float] = []
@@ -61,7 +62,7 @@ def robustness_figure(runs: list[Run]) -> Figure:
     axes.grid(visible=False, axis="y")
     axes.spines["left"].set_visible(False)
     _percent_axis(axes, values)
-    _legend(figure, [run for run, _ in tables])
+    _legend(figure, labels)
     return figure
 
 
@@ -81,16 +82,16 @@ def _percent_axis(axes: Any, values: list[float]) -> None:
     low = min(values)
     room = max(1 - low, 0.02)
     axes.set_xlim(max(-0.02, low - 0.08 * room), 1 + 0.02 * room)
-    axes.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=None if room > 0.06 else 1))
+    axes.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0 if room > 0.1 else 1))
     axes.set_xlabel("accuracy")
 
 
-def _legend(figure: Figure, runs: list[Run]) -> None:
+def _legend(figure: Figure, labels: list[str]) -> None:
     from matplotlib.lines import Line2D
 
     handles = [
         Line2D([], [], linestyle="none", marker=loss_marker(i), color=loss_colour(i), markersize=7.5)
-        for i in range(len(runs))
+        for i in range(len(labels) - 2)
     ]
     handles += [
         Line2D([], [], linestyle="none", marker="o", color=INK, markersize=7),
@@ -105,4 +106,4 @@ def _legend(figure: Figure, runs: list[Run]) -> None:
             markersize=7,
         ),
     ]
-    legend_above(figure, handles, [*(run.title for run in runs), "by angle", "by distance"], columns=5)
+    legend_above(figure, handles, labels)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ LOSS_TITLES = {
     "arcface": "ArcFace",
     "cosface": "CosFace",
     "sphereface": "SphereFace",
-    "combined": "Combined margin",
+    "combined": "Combined",
     "adaface": "AdaFace",
     "magface": "MagFace",
     "elasticface": "ElasticFace",
@@ -66,6 +66,7 @@ class Run:
 
     path: Path
     reporter: Reporter = field(default_factory=Reporter)
+    shown_as: str = ""
 
     @cached_property
     def config(self) -> dict[str, Any]:
@@ -95,7 +96,7 @@ class Run:
     @property
     def title(self) -> str:
         """The loss by its proper name; the folder's name where the config does not say."""
-        return LOSS_TITLES.get(self.loss, self.loss) or self.path.name
+        return self.shown_as or LOSS_TITLES.get(self.loss, self.loss) or self.path.name
 
     @property
     def margin(self) -> dict[str, Any]:
@@ -257,7 +258,18 @@ def open_comparison(folder: Path, reporter: Reporter) -> list[Run]:
         raise RunError(
             f"None of the runs that {path} names is there: {', '.join(names.values())}. Run `arcwise compare` again."
         )
-    return runs
+    return _told_apart(runs)
+
+
+def _told_apart(runs: list[Run]) -> list[Run]:
+    """The same loss with two margins gets its numbers into its title."""
+    titles = [run.title for run in runs]
+    return [
+        replace(run, shown_as=", ".join([run.title, *(f"{key} = {value}" for key, value in run.margin.items())]))
+        if titles.count(run.title) > 1
+        else run
+        for run in runs
+    ]
 
 
 def _snapshot(tensors: dict[str, Any], metadata: dict[str, str], epoch: float) -> Snapshot:

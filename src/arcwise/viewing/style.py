@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from arcwise.errors import MissingExtraError, RunError
 from arcwise.viewing.lettering import families, plain, wrap
+from arcwise.viewing.lettering import width as columns_of
 from arcwise.viewing.palette import FAINT, GRID, INK, MUTED, PAPER
 
 if TYPE_CHECKING:
@@ -75,8 +76,8 @@ def house_style() -> Iterator[None]:
         yield
 
 
-def new_figure(width: float, height: float, *, title: str, subtitle: str = "", legend_rows: int = 0) -> Figure:
-    """A figure `width` by `height` inches with its words on top, and room below them for `legend_above` where rows are asked for."""
+def new_figure(width: float, height: float, *, title: str, subtitle: str = "", legend: Sequence[str] = ()) -> Figure:
+    """A figure `width` by `height` inches with its words on top, and room below them for a legend with these labels."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -86,7 +87,8 @@ def new_figure(width: float, height: float, *, title: str, subtitle: str = "", l
     head, body = fitted(title, 0.61 * TITLE_POINTS), fitted(subtitle, 0.53 * SMALL_POINTS)
     head_inches = (head.count("\n") + 1) * TITLE_POINTS * 1.25 / 72
     body_inches = (body.count("\n") + 1) * SMALL_POINTS * 1.28 / 72 if subtitle else 0.0
-    above = MARGIN_INCHES + head_inches + body_inches + 0.1 + legend_rows * LEGEND_ROW_INCHES + 0.04 * bool(legend_rows)
+    rows = -(-len(legend) // legend_columns(legend, width)) if legend else 0
+    above = MARGIN_INCHES + head_inches + body_inches + 0.1 + rows * LEGEND_ROW_INCHES + 0.04 * bool(rows)
     height = max(height, above + 1)
     figure = Figure(figsize=(width, height), dpi=DPI)
     FigureCanvasAgg(figure)
@@ -106,7 +108,13 @@ def new_figure(width: float, height: float, *, title: str, subtitle: str = "", l
     return figure
 
 
-def legend_above(figure: Figure, handles: Sequence[Artist], labels: Sequence[str], *, columns: int = 6) -> None:
+def legend_columns(labels: Sequence[str], inches: float) -> int:
+    """How many entries fit beside each other in so many inches."""
+    widest = max(map(columns_of, labels)) * 0.58 * TEXT_POINTS / 72 + 0.62
+    return int(min(max((inches - 2 * MARGIN_INCHES) // widest, 1), len(labels)))
+
+
+def legend_above(figure: Figure, handles: Sequence[Artist], labels: Sequence[str]) -> None:
     """A legend between the words and the picture, in the room that `new_figure` kept for it."""
     engine = figure.get_layout_engine()
     rect = engine.get()["rect"] if engine is not None else (0, 0, 1, 1)
@@ -117,7 +125,7 @@ def legend_above(figure: Figure, handles: Sequence[Artist], labels: Sequence[str
         bbox_to_anchor=(MARGIN_INCHES / figure.get_figwidth(), rect[1] + rect[3] + 0.05 / figure.get_figheight()),
         borderaxespad=0.0,
         borderpad=0.0,
-        ncols=min(columns, len(labels)),
+        ncols=legend_columns(labels, figure.get_figwidth()),
         frameon=False,
         columnspacing=1.6,
         labelspacing=0.3,

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 Series = tuple[NDArray[np.float64], NDArray[np.float64]]
 SMOOTHING_SHARE = 0.02  # of all steps: the width of the running mean
 TRAIN, TEST = "#0072b2", "#d55e00"
+WHICH = ("training", "test")
 
 
 def training_figure(run: Run) -> Figure:
@@ -32,7 +33,7 @@ def training_figure(run: Run) -> Figure:
         4.0,
         title=f"{run.title} on {shorten(run.data, 30)}: training",
         subtitle="Pale: every step. Line: running mean. Points: measured on the test samples after each epoch.",
-        legend_rows=1,
+        legend=WHICH,
     )
     loss, accuracy, angle = figure.subplots(1, 3)
     _draw_steps(loss, series(run.steps, "loss"), series(run.epochs, "loss"))
@@ -45,7 +46,7 @@ def training_figure(run: Run) -> Figure:
         axes.set_title(title, weight="bold")
         _epoch_axis(axes)
     _finish_axes(loss, accuracy, angle)
-    legend_above(figure, _train_and_test(), ["training", "test"])
+    legend_above(figure, _train_and_test(), WHICH)
     return figure
 
 
@@ -59,7 +60,7 @@ def compared_training_figure(runs: list[Run]) -> Figure:
         4.4,
         title=f"{shorten(runs[0].data, 30)}: test samples after each epoch",
         subtitle="The losses’ own values are not shown: they are on different scales and cannot be compared.",
-        legend_rows=-(-len(runs) // 5),
+        legend=[run.title for run in runs],
     )
     accuracy, angle = figure.subplots(1, 2)
     handles: list[Any] = []
@@ -85,7 +86,7 @@ def compared_training_figure(runs: list[Run]) -> Figure:
         _epoch_axis(axes)
     _focus_accuracy(accuracy)
     _degrees(angle)
-    legend_above(figure, handles, [run.title for run in runs], columns=5)
+    legend_above(figure, handles, [run.title for run in runs])
     return figure
 
 
@@ -153,7 +154,7 @@ def _focus_accuracy(axes: Axes) -> None:
     low = float(np.quantile(values, 0.05))
     room = max(1 - low, 0.004)
     axes.set_ylim(max(0.0, low - 0.25 * room), min(1.0 + 0.04 * room, 1.002 + 0.04 * room))
-    axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=None if room > 0.05 else 1))
+    axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0 if room > 0.05 else 1))
 
 
 def _degrees(axes: Axes) -> None:

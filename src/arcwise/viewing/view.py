@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from arcwise.viewing.camera import Camera, best_view
 from arcwise.viewing.circle import CirclePanel
-from arcwise.viewing.panel import LABEL_POINTS, Cast, Panel
+from arcwise.viewing.panel import LABEL_POINTS, MOST_ARROWS, Cast, Panel
 from arcwise.viewing.projection import Projection, ProjectionPanel, extent_of
 from arcwise.viewing.run_folder import Array, Snapshot, spread_sample, unit
 from arcwise.viewing.sphere import SpherePanel
@@ -81,6 +81,6 @@ class View:
         else:
             how = "hills outside the circle show how densely each class lies (square-root scale)."
         text = f"{self.samples} test samples; {how}"
-        if self.centres.shape[0]:
+        if len(self.centres) <= MOST_ARROWS:
             text += " Arrows: class centres."
         return f"{text} {self.cast.note()}".strip()
