@@ -15,6 +15,7 @@ from arcwise.viewing.camera import Camera
 from arcwise.viewing.embeddings import grid
 from arcwise.viewing.gif import Frame, encode
 from arcwise.viewing.lettering import plain, shorten
+from arcwise.viewing.lettering import width as columns_of
 from arcwise.viewing.palette import FAINT, INK, MUTED
 from arcwise.viewing.panel import Panel
 from arcwise.viewing.reel import Reel
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
 DPI = 100
-MOST_SAMPLES = 1500
+MOST_SAMPLES, MOST_TOGETHER = 1500, 2400
 TURN_DEGREES = 36.0  # how far the camera moves sideways over the whole animation, to end at the best view
 TITLE_INCHES, HEAD_INCHES, FOOT_INCHES = 0.36, 0.52, 0.62
 NAME = "training.gif"
@@ -56,7 +57,9 @@ def animate_comparison(folder: Path, *, reporter: Reporter | None = None) -> Pat
     """
     require_matplotlib("Drawing animations")
     reporter = reporter if reporter is not None else Reporter()
-    reels = [Reel(run, most=MOST_SAMPLES) for run in open_comparison(folder, reporter)]
+    runs = open_comparison(folder, reporter)
+    most = min(MOST_SAMPLES, max(MOST_TOGETHER // len(runs), 500))
+    reels = [Reel(run, most=most) for run in runs]
     for reel in reels:
         if not reel.epochs:
             reporter.warn(f"{reel.run.path.name} has no snapshots of embeddings, so the animation goes without it.")
@@ -103,7 +106,8 @@ class Film:
         self._scores = []
         first = reels[0].view
         title = f"{shorten(reels[0].run.data, 24)}: {first.place} through training"
-        self._figure.text(0.5, 1 - 0.12 / height, plain(title), size=13, weight="bold", ha="center", va="top")
+        size = min(13.0, (width - 0.3) * 72 / (0.62 * columns_of(title)))
+        self._figure.text(0.5, 1 - 0.12 / height, plain(title), size=size, weight="bold", ha="center", va="top")
         for index, reel in enumerate(reels):
             column, row = index % columns, index // columns
             left = (width - columns * side) / 2 + column * side
@@ -150,17 +154,12 @@ class Film:
         self._figure.text(
             right,
             0.10 / height,
-            self._footnote(),
+            "accuracy: measured at the marks; movement in between: interpolated",
             size=9.5,
             color=MUTED,
             ha="right",
             va="bottom",
         )
-
-    def _footnote(self) -> str:
-        text = "accuracy: measured at the marks; movement in between: interpolated"
-        is_flat = any(reel.view.projection is not None for reel in self.reels)
-        return f"projection: fixed from the last epoch · {text}" if is_flat else text
 
     def _line(self, x: Sequence[float] | NDArray[np.float64], level: float, **style: Any) -> Line2D:
         from matplotlib.lines import Line2D

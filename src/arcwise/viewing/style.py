@@ -154,6 +154,7 @@ def degree_axis(axes: Axes, upto: float = 180.0) -> None:
 
 def save(figure: Figure, folder: Path, stem: str) -> list[Path]:
     """Write the figure as PNG and SVG into `folder`, whole or not at all, the same bytes every time."""
+    _settle(figure)
     png, svg = BytesIO(), BytesIO()
     figure.savefig(png, format="png", dpi=DPI, metadata={"Software": None})
     figure.savefig(svg, format="svg", dpi=DPI, metadata={"Date": None, "Creator": None})
@@ -161,6 +162,18 @@ def save(figure: Figure, folder: Path, stem: str) -> list[Path]:
     for path, content in zip(paths, (png, svg), strict=True):
         put(path, content.getvalue())
     return paths
+
+
+def _settle(figure: Figure) -> None:
+    """Lay the figure out once and for all, with rounded places.
+
+    The layout's solver visits its variables in the order of their memory addresses, so its last digits differ from run to run.
+    """
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    for axes in figure.axes:
+        x, y, width, height = axes.get_position(original=True).bounds
+        axes.set_position((round(x, 4), round(y, 4), round(width, 4), round(height, 4)))
 
 
 def put(path: Path, content: bytes) -> None:
