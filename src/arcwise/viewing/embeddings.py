@@ -39,7 +39,7 @@ def compared_embeddings_figure(runs: list[Run]) -> Figure:
     first = views[0][1]
     figure = new_figure(
         columns * inches + 0.3 + first.cast.legend_inches(),
-        rows * (inches + 0.35) + 1.0,
+        rows * (inches + 0.3) + 0.75,
         title=f"{shorten(runs[0].data, 30)}: {first.place}",
         subtitle=first.caption[0].upper() + first.caption[1:] if first.projection is None else _projected(views),
     )

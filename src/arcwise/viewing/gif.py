@@ -14,7 +14,7 @@ Frame = NDArray[np.uint8]
 
 NUM_COLOURS = 255
 CLEAR = 255  # the index that means: as in the frame before
-UNSEEN = 4  # a change of a pixel by so little, of 255, is not worth its bytes; it is compared with what is shown, so none add up
+UNSEEN = 4  # a change of a pixel by so little, of 255, is not worth its bytes; it is compared with what is shown, so none add up, and white paper is always wiped clean
 
 
 def encode(frames: list[Frame], milliseconds: list[int]) -> bytes:
@@ -28,6 +28,7 @@ def encode(frames: list[Frame], milliseconds: list[int]) -> bytes:
         palette.colours.tobytes().ljust(768, b"\0"),
         b"\x21\xff\x0bNETSCAPE2.0\x03\x01\x00\x00\x00",
     ]
+    paper = int(palette.index(np.full((1, 1, 3), 255, dtype=np.uint8))[0, 0])
     shown: Frame | None = None
     for frame, duration in zip(frames, milliseconds, strict=True):
         indexed = palette.index(frame)
@@ -35,6 +36,7 @@ def encode(frames: list[Frame], milliseconds: list[int]) -> bytes:
             changed = np.ones_like(indexed, dtype=bool)
         else:
             changed = np.abs(colours[indexed] - colours[shown]).max(axis=-1) > UNSEEN
+            changed |= (indexed == paper) & (shown != paper)
             indexed = np.where(changed, indexed, shown)
         parts += _frame_blocks(indexed, None if shown is None else changed, round(duration / 10))
         shown = indexed

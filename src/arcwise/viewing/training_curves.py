@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
 Series = tuple[NDArray[np.float64], NDArray[np.float64]]
 SMOOTHING_SHARE = 0.02  # of all steps: the width of the running mean
@@ -135,26 +136,28 @@ def _draw_test(axes: Axes, test: Series) -> None:
 
 
 def _finish_axes(loss: Axes, accuracy: Axes, angle: Axes) -> None:
-    loss.set_ylim(bottom=min(0.0, loss.get_ylim()[0]) if loss.get_ylim()[0] < 0 else 0.0)
-    lines = [np.asarray(line.get_ydata(), dtype=np.float64) for line in loss.get_lines()]
-    values = np.concatenate([*lines, np.zeros(1)])
-    if values.size > 20:
+    values = np.concatenate([_values(line) for line in loss.get_lines()] or [np.zeros(0)])
+    if values.size:
         # A few wild first steps must not flatten the rest.
-        loss.set_ylim(top=max(float(np.quantile(values, 0.995)) * 1.05, 1e-3))
+        loss.set_ylim(min(0.0, float(values.min())), max(float(np.quantile(values, 0.995)) * 1.05, 1e-3))
     _focus_accuracy(accuracy)
     _degrees(angle)
 
 
 def _focus_accuracy(axes: Axes) -> None:
-    """Percent, from where most of the story happens: early steps far below are cut off rather than squeezing the end."""
+    """Percent, from where the story happens: every measured point is inside, but the first steps far below may be cut off."""
     from matplotlib.ticker import PercentFormatter
 
-    lines = [np.asarray(line.get_ydata(), dtype=np.float64) for line in axes.get_lines()]
-    values = np.concatenate([line for line in lines if line.size] or [np.zeros(1)])
-    low = float(np.quantile(values, 0.05))
+    lines = [line for line in axes.get_lines() if _values(line).size]
+    lows = [_values(line).min() if line.get_marker() != "None" else np.quantile(_values(line), 0.05) for line in lines]
+    low = float(min(lows, default=0.0))
     room = max(1 - low, 0.004)
-    axes.set_ylim(max(0.0, low - 0.25 * room), min(1.0 + 0.04 * room, 1.002 + 0.04 * room))
+    axes.set_ylim(max(-0.02 * room, low - 0.1 * room), 1.0 + 0.04 * room)
     axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0 if room > 0.05 else 1))
+
+
+def _values(line: Line2D) -> NDArray[np.float64]:
+    return np.asarray(line.get_ydata(), dtype=np.float64)
 
 
 def _degrees(axes: Axes) -> None:
