@@ -14,7 +14,9 @@ Frame = NDArray[np.uint8]
 
 NUM_COLOURS = 255
 CLEAR = 255  # the index that means: as in the frame before
-UNSEEN = 4  # a change of a pixel by so little, of 255, is not worth its bytes; it is compared with what is shown, so none add up, and white paper is always wiped clean
+# A change of a pixel by so little, of 255, is not worth its bytes. It is compared with what is shown, so such changes do not add up;
+# white paper is always wiped clean.
+UNSEEN = 4
 
 
 def encode(frames: list[Frame], milliseconds: list[int]) -> bytes:
