@@ -9,14 +9,14 @@ from torch import Tensor, nn
 class EmbeddingLayer(nn.Module):
     """A linear map and a batch norm, in float32 even under autocast: angles between embeddings are what everything else measures.
 
-    The batch norm keeps the directions spread around the origin, and has its own scale and shift: a plain softmax head may want longer
-    embeddings, and with unbalanced classes the mean of all embeddings should not be forced to zero.
+    The batch norm has no scale or shift of its own. With a mean of zero the embeddings cannot all turn to one side, which is how
+    training with a margin collapses; and a scale would be undone by the head, or done by its weights.
     """
 
     def __init__(self, in_features: int, dim: int) -> None:
         super().__init__()
         self.linear = nn.Linear(in_features, dim, bias=False)
-        self.norm = nn.BatchNorm1d(dim)
+        self.norm = nn.BatchNorm1d(dim, affine=False)
 
     def forward(self, x: Tensor) -> Tensor:
         with torch.autocast(device_type=x.device.type, enabled=False):

@@ -29,6 +29,8 @@ class TrainingOptions:
     """Samples in a step."""
     lr: float | None = None
     """The highest learning rate."""
+    warmup_epochs: float | None = None
+    """Let the margin grow from 0 over so many epochs."""
     device: str = "auto"
     """cpu, cuda, cuda:0 … or auto."""
     set: Annotated[list[str], Parameter(negative=())] = field(default_factory=list)
@@ -44,6 +46,7 @@ class TrainingOptions:
             "backbone": self.backbone,
             "batch_size": self.batch_size,
             "lr": self.lr,
+            "warmup_epochs": self.warmup_epochs,
             "device": self.device,
             "settings": dict(_setting(text) for text in self.set),
             "data_dir": self.data_dir,

@@ -128,7 +128,9 @@ class Comparison:
 
     def _best(self, column: Column) -> list[str]:
         shown = {loss: format_value(self.values[loss][column.key], column.unit).split(" ±")[0] for loss in self.losses}
-        means = {loss: statistics.fmean(self.values[loss][column.key]) for loss in self.losses}
+        means = {loss: statistics.fmean(values) for loss in self.losses if (values := self.values[loss][column.key])}
+        if not means:
+            return []
         top = (max if column.better == "higher" else min)(means, key=lambda loss: means[loss])
         winners = [loss for loss in self.losses if shown[loss] == shown[top]]
         return winners if len(winners) < len(self.losses) else []
@@ -145,6 +147,7 @@ def compare(
     epochs: int | None = None,
     batch_size: int | None = None,
     lr: float | None = None,
+    warmup_epochs: float | None = None,
     device: str = "auto",
     settings: Mapping[str, str] | None = None,
     out: Path | str | None = None,
@@ -184,6 +187,7 @@ def compare(
                 epochs=epochs,
                 batch_size=batch_size,
                 lr=lr,
+                warmup_epochs=warmup_epochs,
                 seed=seed,
                 device=device,
                 settings=settings or {},
@@ -214,7 +218,9 @@ def compare(
 
 
 def format_value(values: Sequence[float], unit: str) -> str:
-    """`98.76 %`, or `98.76 ± 0.05 %` over several seeds."""
+    """`98.76 %`, or `98.76 ± 0.05 %` over several seeds; a dash where nothing could be measured."""
+    if not values:
+        return "–"
     factor = 100 if unit == "%" else 1
     digits = 1 if unit in ("°", "s") else 2
     mean = f"{factor * statistics.fmean(values):.{digits}f}"
@@ -230,7 +236,10 @@ def deviation(values: Sequence[float]) -> float:
 
 def _values(runs: Sequence[Run]) -> dict[str, tuple[float, ...]]:
     evaluations = [run.evaluation for run in runs if run.evaluation is not None]
-    return {column.key: tuple(float(e[column.key]) for e in evaluations) for column in COLUMNS}
+    return {
+        column.key: tuple(float(e[column.key]) for e in evaluations if e.get(column.key) is not None)
+        for column in COLUMNS
+    }
 
 
 def _resolved(data: Dataset, wishes: Wishes, reference: str, reporter: Reporter) -> Config:

@@ -7,9 +7,9 @@ from typing import Any
 
 import torch
 
+from arcwise import evaluation
 from arcwise.backbones import count_parameters
 from arcwise.data import Dataset
-from arcwise import evaluation
 from arcwise.progress import Reporter
 from arcwise.training.build import Model
 from arcwise.training.config import Config
@@ -34,23 +34,22 @@ def measure(
             return torch.cat(parts)
 
         train_embeddings, test_embeddings = embed(train.images), embed(test.images)
-    unit_means = class_means(train_embeddings, train.labels, data.num_classes)
-    raw_means = raw_class_means(train_embeddings, train.labels, data.num_classes)
+    means = evaluation.class_means(train_embeddings, train.labels, data.num_classes)
     with torch.no_grad():
         by_head = model.head.logits(test_embeddings.to(model.device)).argmax(dim=1).cpu()
-    noise = robustness(
-        model.embed, test.images, test.labels, unit_means, raw_means, seed=config.train.seed, reporter=reporter
+    noise = evaluation.robustness(
+        model.embed, test.images, test.labels, means.directions, means.raw, seed=config.train.seed, reporter=reporter
     )
-    with reporter.stage(f"comparing all pairs of {len(test.labels):,} embeddings"):
-        evaluation = evaluate_embeddings(
-            embeddings=test_embeddings,
-            labels=test.labels,
-            class_means=unit_means,
-            raw_class_means=raw_means,
-            predicted_by_head=by_head,
-            classes=data.classes,
-            robustness=noise,
-        )
+    measured = evaluation.evaluate_embeddings(
+        embeddings=test_embeddings,
+        labels=test.labels,
+        class_means=means.directions,
+        raw_class_means=means.raw,
+        predicted_by_head=by_head,
+        classes=data.classes,
+        robustness=noise,
+        reporter=reporter,
+    )
     facts = {
         "data": data.name,
         "source": data.source,
@@ -66,16 +65,16 @@ def measure(
         "device": describe(model.device),
         "torch": torch.__version__,
     }
-    record = {**evaluation.to_dict(), **facts}
+    record = {**measured.to_dict(), **facts}
     folder.save_embeddings(
         "final",
         {
             "embeddings": test_embeddings,
             "labels": test.labels,
             "centres": model.head.weight,
-            "class_means": unit_means.float(),
-            "raw_class_means": raw_means.float(),
-            "predicted": nearest_by_angle(test_embeddings, unit_means),
+            "class_means": means.directions.float(),
+            "raw_class_means": means.raw.float(),
+            "predicted": evaluation.nearest_by_angle(test_embeddings, means.directions),
         },
         {"classes": json.dumps(list(data.classes)), "epoch": str(config.train.epochs)},
     )

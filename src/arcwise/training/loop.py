@@ -160,16 +160,23 @@ class Trainer:
             labels=batch.labels,
             target_cosine=stats.target_cosine,
             centres=self.model.head.weight.detach() if (step + 1) % self.log_every == 0 else None,
+            gradients_norm=self._gradients_norm(),
             margin_fraction=self._margin_fraction(),
+            find_origin=lambda: self._origin(batch),
         )
         for trouble in troubles:
             self._tell(trouble)
             if trouble.fatal:
-                with self.model.autocast():
-                    where = first_non_finite(self.network, batch.inputs, head=self.model.head, labels=batch.labels)
-                raise TrainingError(
-                    f"{trouble.message.rstrip('.')}; it began in {where}. The last checkpoint is intact."
-                )
+                raise TrainingError(f"{trouble.message} The last checkpoint is intact.")
+
+    def _origin(self, batch: _Batch) -> str:
+        with self.model.autocast():
+            return first_non_finite(self.network, batch.inputs, head=self.model.head, labels=batch.labels)
+
+    def _gradients_norm(self) -> float:
+        parameters = [*self.model.backbone.parameters(), *self.model.head.parameters()]
+        norms = torch._foreach_norm([p.grad for p in parameters if p.grad is not None])
+        return float(torch.stack(norms).norm())
 
     def _tell(self, trouble: Trouble) -> None:
         self.reporter.warn(trouble.message)

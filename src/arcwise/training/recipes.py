@@ -26,6 +26,7 @@ class Wishes:
     epochs: int | None = None
     batch_size: int | None = None
     lr: float | None = None
+    warmup_epochs: float | None = None
     scale: float | None = None
     margin: float | None = None
     seed: int = 0
@@ -92,6 +93,8 @@ def resolve(data: Dataset, wishes: Wishes, *, reference: str, custom_backbone: s
         custom_backbone or wishes.backbone or backbones.default_for(data.shape, len(data.train.labels), device.type)
     )
     loss, reasons = choose_loss(wishes, data.num_classes, dim)
+    if wishes.warmup_epochs is not None and loss.name != "softmax":
+        loss = replace(loss, warmup_epochs=wishes.warmup_epochs)
     config = Config(
         data=DataConfig(
             name=reference, image_size=data.shape[-1] if data.kind == "image" else 0, augment=recipe.augment

@@ -57,6 +57,7 @@ def train(
     epochs: int | None = None,
     batch_size: int | None = None,
     lr: float | None = None,
+    warmup_epochs: float | None = None,
     scale: float | None = None,
     margin: float | None = None,
     seed: int = 0,
@@ -79,6 +80,7 @@ def train(
         loss: "softmax", or a margin, with parameters if need be: "arcface(m=0.3)".
         dim: the width of the embeddings.
         backbone: a name, or a module of your own that maps prepared input (B, C, H, W) to (B, dim).
+        warmup_epochs: over so many epochs the margin grows from 0 to its full strength.
         scale: s; by default chosen from the number of classes, `dim` and the margin.
         margin: the margin's m; angles in radians.
         settings: single values of the config by dotted name, {"train.weight_decay": "0"}.
@@ -112,6 +114,7 @@ def train(
             epochs=epochs,
             batch_size=batch_size,
             lr=lr,
+            warmup_epochs=warmup_epochs,
             scale=scale,
             margin=margin,
             seed=seed,
