@@ -18,6 +18,7 @@ from pathlib import Path
 import safetensors.torch
 from torch import Tensor
 
+from arcwise.atomic_write import write_file
 from arcwise.data._download import sha256_of
 from arcwise.data._lock import locked
 from arcwise.errors import DataError
@@ -122,9 +123,6 @@ def _damaged(path: Path, why: str) -> DamagedCacheError:
 
 def write(name: str, tensors: dict[str, Tensor], source: str) -> Manifest:
     """Keep a set. Call it with the lock of `writing` held."""
-    # Imported here because `arcwise.training` itself imports this room.
-    from arcwise.training.atomic_write import write_file
-
     path = file_of(name)
     try:
         # The old manifest goes first: it must never stand beside a file that it does not describe.

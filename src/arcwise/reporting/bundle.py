@@ -18,7 +18,7 @@ from arcwise.progress import Reporter
 from arcwise.reporting.grouping import Group, gather
 from arcwise.reporting.reading import Run
 from arcwise.reporting.writing import write_report
-from arcwise.training.atomic_write import write_file
+from arcwise.atomic_write import write_file
 
 _TIMESTAMP = (1980, 1, 1, 0, 0, 0)  # the first moment that a zip can hold
 _NEEDED = ("torch", "numpy", "safetensors", "pillow", "cyclopts", "rich", "matplotlib", "typst", "scikit-learn")

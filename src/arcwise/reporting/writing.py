@@ -11,7 +11,7 @@ from arcwise.progress import Reporter
 from arcwise.reporting.document import document
 from arcwise.reporting.grouping import Group, gather
 from arcwise.reporting.typeset import require_typst, typeset
-from arcwise.training.atomic_write import write_file
+from arcwise.atomic_write import write_file
 
 
 def write_report(runs: Sequence[Path], *, out: Path | None = None, reporter: Reporter | None = None) -> Path:

@@ -43,4 +43,5 @@ def describe(device: torch.device) -> str:
     """The device in words, for reports: "NVIDIA H200" or "x86_64 CPU, 2 threads"."""
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
-    return f"{platform.machine()} CPU, {torch.get_num_threads()} threads"
+    threads = torch.get_num_threads()
+    return f"{platform.machine()} CPU, {threads} thread{'s' if threads > 1 else ''}"

@@ -66,9 +66,11 @@ def measure(
         "torch": torch.__version__,
     }
     record = {**measured.to_dict(), **facts}
+    bias = getattr(model.head, "bias", None)
     folder.save_embeddings(
         "final",
         {
+            **({"bias": bias} if bias is not None else {}),
             "embeddings": test_embeddings,
             "labels": test.labels,
             "centres": model.head.weight,

@@ -15,7 +15,7 @@ from safetensors.torch import load_file, save
 from torch import Tensor
 
 from arcwise.errors import RunError
-from arcwise.training.atomic_write import remove_partial_files, write_file
+from arcwise.atomic_write import remove_partial_files, write_file
 from arcwise.training.config import Config, read_config, to_toml
 
 

@@ -20,6 +20,7 @@ from arcwise.training.config import Config, read_config, with_settings
 from arcwise.training.device import choose_device, describe
 from arcwise.training.estimate import estimate_seconds, in_words
 from arcwise.training.finish import measure
+from arcwise.training.freed_memory import keep_freed_memory
 from arcwise.training.interrupt import stop_on_signals
 from arcwise.training.loop import Trainer
 from arcwise.training.loss_spec import LossSpec, parse_loss
@@ -192,6 +193,8 @@ def train_in(
     reporter: Reporter,
 ) -> Run:
     """Train what the config describes in a run folder that is there, and measure it."""
+    if config.train.device == "cpu":
+        keep_freed_memory()
     with _own_random_state(config.train.device), stop_on_signals() as stop:
         model = build_model(config, data, custom)
         trainer = Trainer(folder, config, data, model, reporter)

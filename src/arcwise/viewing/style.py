@@ -8,6 +8,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from arcwise.atomic_write import write_file
 from arcwise.errors import MissingExtraError, RunError
 from arcwise.viewing.lettering import families, plain, wrap
 from arcwise.viewing.lettering import width as columns_of
@@ -178,8 +179,6 @@ def _settle(figure: Figure) -> None:
 
 def put(path: Path, content: bytes) -> None:
     """Write a file and its folder; a disk that refuses gives one sentence."""
-    from arcwise.training.atomic_write import write_file
-
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_file(path, content)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from arcwise.training.atomic_write import remove_partial_files, write_file
+from arcwise.atomic_write import remove_partial_files, write_file
 
 
 def test_a_written_file_holds_exactly_what_was_given(tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_a_written_file_has_the_permissions_that_the_umask_allows(tmp_path: Path
     path = tmp_path / "a"
     code = (
         f"import os; os.umask({umask}); from pathlib import Path; "
-        f"from arcwise.training.atomic_write import write_file; write_file(Path({str(path)!r}), 'x'); "
+        f"from arcwise.atomic_write import write_file; write_file(Path({str(path)!r}), 'x'); "
         f"assert os.umask(0) == {umask}"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
