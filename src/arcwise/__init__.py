@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from arcwise.errors import ArcwiseError
     from arcwise.heads import Head, MarginHead, SoftmaxHead
     from arcwise.margins import ArcFace, CombinedMargin, CosFace, Margin, NormSoftmax, SphereFace
-    from arcwise.training import compare as compare
-    from arcwise.training import load_run, train
+    from arcwise.training import compare, load_run, train
 
 _rooms = ("backbones", "data", "engines", "evaluation", "heads", "margins", "reporting", "training", "viewing")
 _homes = {

@@ -110,7 +110,7 @@ def tell_stopped(signal_name: str | None, go_on: str, reporter: Reporter) -> int
 
 def summary(evaluation: dict[str, Any]) -> list[list[str]]:
     """The measured figures as rows of a table."""
-    from arcwise.training.compare import COLUMNS, format_value
+    from arcwise.training.comparison import COLUMNS, format_value
 
     return [
         [f"{column.title}: {column.meaning}", format_value([evaluation[column.key]], column.unit)] for column in COLUMNS

@@ -13,12 +13,12 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path, PurePosixPath
 
+from arcwise.atomic_write import write_file
 from arcwise.errors import RunError
 from arcwise.progress import Reporter
 from arcwise.reporting.grouping import Group, gather
 from arcwise.reporting.reading import Run
 from arcwise.reporting.writing import write_report
-from arcwise.atomic_write import write_file
 
 _TIMESTAMP = (1980, 1, 1, 0, 0, 0)  # the first moment that a zip can hold
 _NEEDED = ("torch", "numpy", "safetensors", "pillow", "cyclopts", "rich", "matplotlib", "typst", "scikit-learn")

@@ -6,12 +6,12 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from arcwise.atomic_write import write_file
 from arcwise.errors import RunError
 from arcwise.progress import Reporter
 from arcwise.reporting.document import document
 from arcwise.reporting.grouping import Group, gather
 from arcwise.reporting.typeset import require_typst, typeset
-from arcwise.atomic_write import write_file
 
 
 def write_report(runs: Sequence[Path], *, out: Path | None = None, reporter: Reporter | None = None) -> Path:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from arcwise.training.compare import Comparison, compare
+from arcwise.training.comparison import Comparison, compare
 from arcwise.training.config import Config
 from arcwise.training.run_folder import RunFolder
 from arcwise.training.session import Run, load_run, train

@@ -25,8 +25,8 @@ from safetensors.torch import load as tensors_from_bytes
 from safetensors.torch import save as tensors_to_bytes
 from torch import Tensor
 
-from arcwise.errors import CheckpointError, ConfigError
 from arcwise.atomic_write import remove_partial_files, sync_folder, write_file
+from arcwise.errors import CheckpointError, ConfigError
 from arcwise.training.nested_state import flatten_state, unflatten_state
 
 __all__ = ["Checkpoint", "clean_folder", "flatten_state", "latest_checkpoint", "save_checkpoint", "unflatten_state"]

@@ -14,8 +14,8 @@ import torch
 from safetensors.torch import load_file, save
 from torch import Tensor
 
-from arcwise.errors import RunError
 from arcwise.atomic_write import remove_partial_files, write_file
+from arcwise.errors import RunError
 from arcwise.training.config import Config, read_config, to_toml
 
 

@@ -15,10 +15,10 @@ from typing import Any
 import torch
 
 from arcwise._version import __version__
+from arcwise.atomic_write import write_file
 from arcwise.data import Dataset
 from arcwise.errors import ConfigError, RunError
 from arcwise.progress import Reporter
-from arcwise.atomic_write import write_file
 from arcwise.training.config import Config
 from arcwise.training.device import choose_device, describe
 from arcwise.training.loss_spec import LossSpec, parse_losses
