@@ -67,6 +67,7 @@ class MarginHead(Head):
             raise ConfigError(f"warmup_steps must be 0 or more; got {warmup_steps}.")
         if engine not in ENGINES:
             raise ConfigError(f"there is no engine {engine!r}. {did_you_mean(engine, ENGINES)}")
+        self.reset_parameters()
         self.engine = "reference"
         self.warmup_steps = warmup_steps
         self._steps = 0
@@ -76,6 +77,15 @@ class MarginHead(Head):
     def margin_fraction(self) -> float:
         """The share of the margin that is in force at the next training step."""
         return min(1.0, self._steps / self.warmup_steps) if self.warmup_steps else 1.0
+
+    def reset_parameters(self) -> None:
+        """Draw the centres anew, in all directions, with a norm around 2√s.
+
+        A step turns a centre by an angle in proportion to s/‖w‖². With short centres the first steps fling them about, classes land on
+        the same spot and never part again; this norm makes the turn the same for every s, and small.
+        """
+        norm = 2 * getattr(self, "scale", 1.0) ** 0.5
+        torch.nn.init.normal_(self.weight, std=norm * self.dim**-0.5)
 
     def loss(self, embeddings: Tensor, labels: Tensor) -> tuple[Tensor, Stats]:
         if self._warming:
