@@ -30,11 +30,11 @@ def test_arcface_is_the_margin_where_none_is_named() -> None:
     assert MarginHead(8, 10, scale=16.0).margin == arcwise.ArcFace(0.5)
 
 
-def test_centres_start_in_all_directions_with_a_length_around_one() -> None:
+def test_centres_start_in_all_directions_with_a_length_that_grows_with_the_scale() -> None:
     head = MarginHead(64, 500, scale=16.0)
     assert head.weight.shape == (500, 64)
-    assert head.weight.norm(dim=1).mean().item() == pytest.approx(1, abs=0.02)
-    assert head.weight.mean(dim=0).norm().item() < 0.15
+    assert head.weight.norm(dim=1).mean().item() == pytest.approx(8, rel=0.02)
+    assert head.weight.mean(dim=0).norm().item() < 1.2
     before = head.weight.detach().clone()
     head.reset_parameters()
     assert not torch.equal(head.weight, before)

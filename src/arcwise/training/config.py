@@ -58,6 +58,7 @@ class TrainConfig:
     lr: float = 0.1
     momentum: float = 0.9
     weight_decay: float = 5e-4
+    clip_norm: float = 1.0  # longest gradient that a step may take; 0: any
     warmup_share: float = 0.2  # of all steps, over which the learning rate rises to `lr`; it falls to 0 from there
     seed: int = 0
     device: str = "cpu"
@@ -97,6 +98,7 @@ def _check(config: Config) -> None:
         ("train.snapshot_images", train.snapshot_images, 0),
         ("train.checkpoint_seconds", train.checkpoint_seconds, 0),
         ("train.weight_decay", train.weight_decay, 0),
+        ("train.clip_norm", train.clip_norm, 0),
         ("loss.warmup_epochs", config.loss.warmup_epochs, 0),
         ("data.image_size", config.data.image_size, 0),
     ):

@@ -101,9 +101,10 @@ class Trainer:
         loss, stats = model.head(embeddings, batch.labels, return_stats=True)
         self.optimiser.zero_grad(set_to_none=True)
         loss.backward()
+        norm = self._clip_gradients()
         looks = (step + 1) % self.look_every == 0 or step + 1 == self.total_steps
         if looks:
-            self._look(step, loss, stats, embeddings, batch)
+            self._look(step, loss, stats, embeddings, norm, batch)
         self.optimiser.step()
         self.meters.add(loss, stats)
         self.window.add(loss, stats)
@@ -150,7 +151,7 @@ class Trainer:
             learning_rate=self.config.train.lr,
         )
 
-    def _look(self, step: int, loss: Tensor, stats: Stats, embeddings: Tensor, batch: _Batch) -> None:
+    def _look(self, step: int, loss: Tensor, stats: Stats, embeddings: Tensor, norm: Tensor, batch: _Batch) -> None:
         """Let the health monitor see the step, before the optimiser takes it."""
         troubles = self.health.observe(
             step + 1,
@@ -160,7 +161,7 @@ class Trainer:
             labels=batch.labels,
             target_cosine=stats.target_cosine,
             centres=self.model.head.weight.detach() if (step + 1) % self.log_every == 0 else None,
-            gradients_norm=self._gradients_norm(),
+            gradients_norm=float(norm),
             margin_fraction=self._margin_fraction(),
             find_origin=lambda: self._origin(batch),
         )
@@ -173,10 +174,14 @@ class Trainer:
         with self.model.autocast():
             return first_non_finite(self.network, batch.inputs, head=self.model.head, labels=batch.labels)
 
-    def _gradients_norm(self) -> float:
+    def _clip_gradients(self) -> Tensor:
+        """Shorten the gradient of the whole model to the longest that is allowed; returns its length before that."""
         parameters = [*self.model.backbone.parameters(), *self.model.head.parameters()]
-        norms = torch._foreach_norm([p.grad for p in parameters if p.grad is not None])
-        return float(torch.stack(norms).norm())
+        gradients = [p.grad for p in parameters if p.grad is not None]
+        norm = torch.stack(torch._foreach_norm(gradients)).norm()
+        if self.config.train.clip_norm:
+            torch._foreach_mul_(gradients, (self.config.train.clip_norm / (norm + 1e-6)).clamp_max(1.0))
+        return norm
 
     def _tell(self, trouble: Trouble) -> None:
         self.reporter.warn(trouble.message)
