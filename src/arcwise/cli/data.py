@@ -6,18 +6,20 @@ import json
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import cyclopts
 from cyclopts import Parameter
 
-from arcwise.data._registry import find, names
-from arcwise.data.cache import cache_folder
-from arcwise.data.known import Status, load_known, status
 from arcwise.errors import ConfigError, did_you_mean
 from arcwise.progress import reporter_for
 
-app = cyclopts.App(name="data", help="List the known data sets, and fetch them.")
+if TYPE_CHECKING:
+    from arcwise.data import Status
+
+app = cyclopts.App(
+    name="data", help="List the known data sets, and fetch them.", help_epilogue="Start with: arcwise data list"
+)
 
 
 @app.command(name="list")
@@ -31,6 +33,8 @@ def list_(*, as_json: Annotated[bool, Parameter(name="--json", negative="")] = F
     as_json
         Print JSON instead of a table.
     """
+    from arcwise.data import cache_folder, status
+
     rows = status()
     if as_json:
         print(json.dumps([asdict(row) for row in rows], indent=2))
@@ -68,6 +72,10 @@ def get(
     as_json
         Print the result as JSON.
     """
+    from arcwise.data import status
+    from arcwise.data._registry import find, names
+    from arcwise.data.known import load_known
+
     known = find(name)
     if known is None:
         raise ConfigError(f'There is no data set called "{name}". {did_you_mean(name, names())}')

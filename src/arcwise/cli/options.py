@@ -80,20 +80,41 @@ def next_command(command: str, output: OutputOptions) -> None:
 
 
 def print_table(rows: list[list[str]]) -> None:
-    """A table with its header, in aligned columns; where the terminal is too narrow, one line a value."""
+    """A table with its header, in aligned columns.
+
+    Where the terminal is too narrow for many columns they become rows, in as many tables as it takes; a long first column is folded.
+    """
     from rich.console import Console
     from rich.table import Table
 
     console = Console()
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    if sum(widths) + 3 * len(widths) + 1 > console.width:
-        rows = [list(row) for row in zip(*rows, strict=True)]
-    table = Table(*rows[0], pad_edge=False)
-    for column in table.columns[1:]:
-        column.justify = "right"
-    for row in rows[1:]:
-        table.add_row(*row)
-    console.print(table, markup=False)
+    parts = [rows]
+    if len(rows[0]) > len(rows) and _width(rows) > console.width:
+        parts = _fitting([list(row) for row in zip(*rows, strict=True)], console.width)
+    for part in parts:
+        table = Table(*part[0], pad_edge=False)
+        for column in table.columns[1:]:
+            column.justify, column.no_wrap = "right", True
+        for row in part[1:]:
+            table.add_row(*row)
+        console.print(table, markup=False)
+
+
+def _width(rows: list[list[str]]) -> int:
+    """How wide the table of these rows would be."""
+    return sum(max(len(row[i]) for row in rows) + 3 for i in range(len(rows[0]))) - 1
+
+
+def _fitting(rows: list[list[str]], width: int) -> list[list[list[str]]]:
+    """The table in parts that fit, each with the first column and at least one other."""
+    parts: list[list[list[str]]] = []
+    for i in range(1, len(rows[0])):
+        wider = [[*part, row[i]] for part, row in zip(parts[-1], rows, strict=True)] if parts else []
+        if parts and _width(wider) <= width:
+            parts[-1] = wider
+        else:
+            parts.append([[row[0], row[i]] for row in rows])
+    return parts
 
 
 def _setting(text: str) -> tuple[str, str]:
