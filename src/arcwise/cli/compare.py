@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -74,7 +75,7 @@ def compare(
         **training.keywords(),
     )
     if comparison.stopped_by is not None:
-        return tell_stopped(comparison.stopped_by, f"{command_line().removesuffix(' --resume')} --resume", reporter)
+        return tell_stopped(comparison.stopped_by, f"{command_line().removesuffix(' --resume')} --resume")
     pdf = _show(comparison.path, [runs[0] for runs in comparison.runs.values()], report, reporter) if figures else None
     if output.json:
         print(json.dumps(comparison.to_dict()))
@@ -83,7 +84,7 @@ def compare(
         print_table(comparison.table())
         if len(comparison.losses) > 1:
             print("* the best of its column")
-    next_command(f"arcwise report {comparison.path} --bundle report.zip", output)
+    next_command(f"arcwise report {shlex.quote(str(comparison.path))} --bundle report.zip", output)
     return 0
 
 

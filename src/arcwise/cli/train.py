@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shlex
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,10 +19,10 @@ def train(
     data: str | None = None,
     /,
     *,
-    loss: str = "arcface",
+    loss: str | None = None,
     margin: float | None = None,
     scale: float | None = None,
-    seed: int = 0,
+    seed: int | None = None,
     config: Path | None = None,
     out: Annotated[Path | None, Parameter(alias="-o")] = None,
     resume: Annotated[bool, Parameter(negative=())] = False,
@@ -45,15 +47,16 @@ def train(
         mnist, fashion-mnist, cifar10, digits; a folder with one sub-folder per class; a CSV of path,label; an .npz of features with
         labels; or, with --resume, a run folder.
     loss
-        softmax, norm-softmax, arcface, cosface, sphereface or combined, with parameters if need be: "arcface(m=0.3)".
+        softmax, norm-softmax, arcface, cosface, sphereface or combined, with parameters if need be: "arcface(m=0.3)". By default
+        arcface.
     margin
         The margin m; angles in radians.
     scale
         The scale s; by default chosen from the number of classes, the width and the margin.
     seed
-        Decides everything random.
+        Decides everything random; by default 0.
     config
-        A config.toml to run as it is.
+        A config.toml to run as it is; --set changes single values of it.
     out
         The run folder; by default runs/DATA-LOSS.
     resume
@@ -78,8 +81,10 @@ def train(
         reporter=reporter,
         **training.keywords(),
     )
-    if run.evaluation is None:
-        return tell_stopped(run.stopped_by, f"arcwise train {run.path} --resume", reporter)
+    if run.stopped_by is not None:
+        where = f" --data-dir {shlex.quote(str(training.data_dir))}" if training.data_dir is not None else ""
+        return tell_stopped(run.stopped_by, f"arcwise train {shlex.quote(str(run.path))} --resume{where}")
+    assert run.evaluation is not None
     if figures:
         draw(run.path, reporter)
     if output.json:
@@ -87,7 +92,7 @@ def train(
     else:
         print(f"\n{run.path}")
         print_table([["measured on the test part", ""], *summary(run.evaluation)])
-    next_command(f"arcwise report {run.path}", output)
+    next_command(f"arcwise report {shlex.quote(str(run.path))}", output)
     return 0
 
 
@@ -102,9 +107,9 @@ def draw(run: Path, reporter: Reporter) -> None:
         reporter.warn(f"no figures: {error}")
 
 
-def tell_stopped(signal_name: str | None, go_on: str, reporter: Reporter) -> int:
-    """Say that everything is saved, and how to go on; returns the exit code."""
-    reporter.say(f"stopped by {signal_name}; everything is saved. Go on with: {go_on}")
+def tell_stopped(signal_name: str, go_on: str) -> int:
+    """Say that everything is saved, and how to go on, even to those who want no progress shown; returns the exit code."""
+    print(f"arcwise: stopped by {signal_name}; everything is saved. Go on with: {go_on}", file=sys.stderr)
     return 143 if signal_name == "SIGTERM" else 130
 
 
@@ -112,6 +117,5 @@ def summary(evaluation: dict[str, Any]) -> list[list[str]]:
     """The measured figures as rows of a table."""
     from arcwise.training.comparison import COLUMNS, format_value
 
-    return [
-        [f"{column.title}: {column.meaning}", format_value([evaluation[column.key]], column.unit)] for column in COLUMNS
-    ]
+    measured = {c.key: [evaluation[c.key]] if evaluation.get(c.key) is not None else [] for c in COLUMNS}
+    return [[f"{c.title}: {c.meaning}", format_value(measured[c.key], c.unit)] for c in COLUMNS]

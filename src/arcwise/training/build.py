@@ -79,6 +79,8 @@ def build_model(config: Config, data: Dataset, backbone: nn.Module | None = None
 
     The backbone is drawn first: the same seed gives the same backbone under every loss.
     """
+    if data.kind == "features" and config.data.augment != "none":
+        raise ConfigError(f"features cannot be augmented; got data.augment={config.data.augment!r}. Use none.")
     torch.manual_seed(config.train.seed)
     device = torch.device(config.train.device)
     network = (
@@ -114,7 +116,7 @@ def _check_backbone(model: Model, data: Dataset) -> None:
     """A user's own network has to map the data to embeddings of the right width."""
     try:
         shape = tuple(model.embed(data.train.images[:2]).shape)
-    except (RuntimeError, ValueError, TypeError) as error:
+    except (RuntimeError, ValueError, TypeError, AttributeError) as error:
         raise ConfigError(
             f"the backbone does not accept input of the shape (2, {', '.join(map(str, data.shape))}): {error}"
         ) from error

@@ -172,7 +172,7 @@ def compare(
     specs = parse_losses(losses) if isinstance(losses, str) else list(losses)
     if seeds < 1:
         raise ConfigError(f"seeds must be at least 1; got {seeds}.")
-    dataset, reference = load_any(data, data_dir, fallback, reporter)
+    dataset, reference = load_any(data, data_dir, fallback, reporter, settings)
     path = Path(out) if out is not None else RUNS / f"{dataset.name}-compare"
     _prepare_folder(path, resume)
     for note in dataset.notes:
@@ -204,7 +204,7 @@ def compare(
     runs: dict[str, list[Run]] = {spec.label: [] for spec in specs}
     for (label, seed), config in configs.items():
         run = _run(path / f"{label}-seed{seed}", config, dataset, resume, reporter)
-        if run.evaluation is None:
+        if run.stopped_by is not None:
             return Comparison(path, tuple(runs), {}, {}, run.stopped_by)
         runs[label].append(run)
     comparison = Comparison(

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar, get_type_hints
 
 from arcwise._version import __version__
+from arcwise.data import AUGMENTATIONS
 from arcwise.errors import ConfigError, did_you_mean
 
 MarginValue = float | str
@@ -104,6 +105,10 @@ def _check(config: Config) -> None:
     ):
         if not value >= least or value == math.inf:
             raise ConfigError(f"{name} must be at least {least}; got {value}.")
+    if config.data.augment not in AUGMENTATIONS:
+        raise ConfigError(
+            f"there is no augmentation {config.data.augment!r}. {did_you_mean(config.data.augment, AUGMENTATIONS)}"
+        )
     if not 0 < train.lr < math.inf:
         raise ConfigError(f"train.lr must be a positive number; got {train.lr}.")
     if not 0 <= train.momentum < 1:

@@ -31,14 +31,19 @@ class RunFolder:
         self.embeddings = path / "embeddings"
         self.figures = path / "figures"
 
-    @classmethod
-    def create(cls, path: Path, config: Config) -> RunFolder:
-        """Make a new run folder; one that is there already, with anything in it, is left alone."""
-        folder = cls(path)
+    @staticmethod
+    def must_be_free(path: Path) -> None:
+        """An existing folder with anything in it, or a file, is in the way."""
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise RunError(
                 f"{path} already exists and is never overwritten. Continue it with --resume, or write elsewhere with --out DIR."
             )
+
+    @classmethod
+    def create(cls, path: Path, config: Config) -> RunFolder:
+        """Make a new run folder; one that is there already, with anything in it, is left alone."""
+        cls.must_be_free(path)
+        folder = cls(path)
         try:
             for part in (folder.checkpoints, folder.embeddings, folder.figures):
                 part.mkdir(parents=True, exist_ok=True)
@@ -70,16 +75,22 @@ class RunFolder:
         """The lines of metrics.jsonl; a last line that a crash cut off is passed over."""
         if not self.metrics_file.is_file():
             return
-        for line in self.metrics_file.read_text(encoding="utf-8").splitlines():
+        for line in self.metrics_file.read_text(encoding="utf-8", errors="replace").splitlines():
             try:
-                yield json.loads(line)
+                record = json.loads(line)
             except json.JSONDecodeError:
                 return
+            if not isinstance(record, dict):
+                return
+            yield record
 
     def append_metrics(self, records: Iterable[Mapping[str, Any]]) -> None:
         """Add lines to metrics.jsonl."""
-        with self.metrics_file.open("a", encoding="utf-8") as file:
-            file.writelines(json.dumps(record, allow_nan=True) + "\n" for record in records)
+        try:
+            with self.metrics_file.open("a", encoding="utf-8") as file:
+                file.writelines(json.dumps(record, allow_nan=True) + "\n" for record in records)
+        except OSError as error:
+            raise self._not_written(self.metrics_file, error) from error
 
     def forget_metrics_after(self, step: int) -> None:
         """Drop the lines of steps that a resumed run is going to take again."""
@@ -89,7 +100,7 @@ class RunFolder:
     def save_embeddings(self, name: str, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
         """Write an embedding file, whole or not at all."""
         data = save({key: value.detach().cpu().contiguous() for key, value in tensors.items()}, dict(metadata))
-        write_file(self.embeddings / f"{name}.safetensors", data)
+        self._write(self.embeddings / f"{name}.safetensors", data)
 
     def load_embeddings(self, name: str) -> dict[str, Tensor]:
         """Read an embedding file."""
@@ -97,14 +108,31 @@ class RunFolder:
 
     def write_evaluation(self, evaluation: Mapping[str, Any]) -> None:
         """Write evaluation.json."""
-        write_file(self.evaluation_file, json.dumps(evaluation, indent=1) + "\n")
+        self._write(self.evaluation_file, json.dumps(evaluation, indent=1) + "\n")
 
     def evaluation(self) -> dict[str, Any] | None:
         """The run's evaluation, if it has got that far."""
         if not self.evaluation_file.is_file():
             return None
-        read: dict[str, Any] = json.loads(self.evaluation_file.read_text(encoding="utf-8"))
+        try:
+            read: dict[str, Any] = json.loads(self.evaluation_file.read_bytes())
+        except ValueError:
+            raise RunError(
+                f"{self.evaluation_file} is damaged: it is not JSON. Delete it and go on with --resume to measure again."
+            ) from None
         return read
+
+    def _write(self, path: Path, content: bytes | str) -> None:
+        try:
+            write_file(path, content)
+        except OSError as error:
+            raise self._not_written(path, error) from error
+
+    def _not_written(self, path: Path, error: OSError) -> RunError:
+        return RunError(
+            f"{path} could not be written: {error.strerror or error}."
+            " Make room or mend the folder, then go on with --resume; what was there before is intact."
+        )
 
 
 def snapshot_name(epoch: float) -> str:

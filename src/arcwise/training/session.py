@@ -16,7 +16,15 @@ from arcwise.data import Dataset
 from arcwise.errors import ConfigError, RunError
 from arcwise.progress import Reporter
 from arcwise.training.build import Model, build_model
-from arcwise.training.config import Config, read_config, with_settings
+from arcwise.training.config import (
+    BackboneConfig,
+    Config,
+    DataConfig,
+    LossConfig,
+    TrainConfig,
+    read_config,
+    with_settings,
+)
 from arcwise.training.device import choose_device, describe
 from arcwise.training.estimate import estimate_seconds, in_words
 from arcwise.training.finish import measure
@@ -25,6 +33,7 @@ from arcwise.training.interrupt import stop_on_signals
 from arcwise.training.loop import Trainer
 from arcwise.training.loss_spec import LossSpec, parse_loss
 from arcwise.training.recipes import Wishes, resolve
+from arcwise.training.resuming import folder_to_resume, same_run, same_setting
 from arcwise.training.run_folder import RunFolder
 
 RUNS = Path("runs")
@@ -39,7 +48,7 @@ class Run:
         config: everything that was set.
         model: the trained backbone and head.
         evaluation: what was measured, as in evaluation.json; None while training is unfinished.
-        stopped_by: the signal that stopped training early, or None.
+        stopped_by: the signal that stopped training early, or came while the model was being measured; or None.
     """
 
     path: Path
@@ -52,7 +61,7 @@ class Run:
 def train(
     data: str | Path | Dataset | None = None,
     *,
-    loss: str | LossSpec = "arcface",
+    loss: str | LossSpec | None = None,
     dim: int | None = None,
     backbone: str | nn.Module | None = None,
     epochs: int | None = None,
@@ -61,7 +70,7 @@ def train(
     warmup_epochs: float | None = None,
     scale: float | None = None,
     margin: float | None = None,
-    seed: int = 0,
+    seed: int | None = None,
     device: str = "auto",
     settings: Mapping[str, str] | None = None,
     config: Path | str | Config | None = None,
@@ -78,14 +87,15 @@ def train(
     Args:
         data: a known data set ("mnist"), a folder with one sub-folder per class, a CSV of path,label, an .npz of features with
             labels, a run folder (with `resume`), or a `Dataset`.
-        loss: "softmax", or a margin, with parameters if need be: "arcface(m=0.3)".
+        loss: "softmax", or a margin, with parameters if need be: "arcface(m=0.3)"; by default "arcface".
         dim: the width of the embeddings.
         backbone: a name, or a module of your own that maps prepared input (B, C, H, W) to (B, dim).
         warmup_epochs: over so many epochs the margin grows from 0 to its full strength.
         scale: s; by default chosen from the number of classes, `dim` and the margin.
         margin: the margin's m; angles in radians.
+        seed: decides everything random; by default 0.
         settings: single values of the config by dotted name, {"train.weight_decay": "0"}.
-        config: a config to run as it is; `data`, `device`, `epochs` and `settings` still apply on top.
+        config: a config to run as it is; `data`, `device`, `epochs` and `settings` still apply on top, and the rest is refused.
         out: the run folder; by default runs/DATA-LOSS. It must not exist yet unless `resume` is set.
         resume: go on where an existing run stopped.
         data_dir: a folder to look for the data set in before anything is fetched.
@@ -97,19 +107,19 @@ def train(
         The run. `run.model.embed(images)` gives embeddings.
     """
     reporter = reporter if reporter is not None else Reporter()
-    resumed = _folder_to_resume(data, loss, out) if resume else None
+    spec = parse_loss(loss) if isinstance(loss, str) else loss
+    resumed = folder_to_resume(RUNS, data, spec, out) if resume else None
     custom = backbone if isinstance(backbone, nn.Module) else None
     if resumed is not None:
         folder = RunFolder.open(resumed)
         chosen = folder.config()
         _same_backbone(chosen, custom)
-        _same_settings(chosen, epochs=epochs, dim=dim, batch_size=batch_size, lr=lr, scale=scale, settings=settings)
-        dataset = data if isinstance(data, Dataset) else load_data(chosen, data_dir, reporter, fallback=fallback)
-        device = device if device != "auto" else chosen.train.device
-        chosen = replace(chosen, train=replace(chosen.train, device=str(choose_device(device))))
-    else:
-        wishes = Wishes(
-            loss=loss if isinstance(loss, LossSpec) else parse_loss(loss),
+        if out is not None and data is not None and not isinstance(data, Dataset) and fallback is None:
+            same_setting("data", _reference(data), chosen.data.name)
+        same_run(
+            chosen,
+            spec,
+            settings or {},
             dim=dim,
             backbone=backbone if isinstance(backbone, str) else None,
             epochs=epochs,
@@ -119,22 +129,43 @@ def train(
             scale=scale,
             margin=margin,
             seed=seed,
+        )
+        dataset = data if isinstance(data, Dataset) else load_data(chosen, data_dir, reporter, fallback=fallback)
+        device = device if device != "auto" else chosen.train.device
+        chosen = replace(chosen, train=replace(chosen.train, device=str(choose_device(device))))
+    else:
+        wishes = Wishes(
+            loss=spec if spec is not None else LossSpec("arcface"),
+            dim=dim,
+            backbone=backbone if isinstance(backbone, str) else None,
+            epochs=epochs,
+            batch_size=batch_size,
+            lr=lr,
+            warmup_epochs=warmup_epochs,
+            scale=scale,
+            margin=margin,
+            seed=seed if seed is not None else 0,
             device=device,
             settings=settings or {},
             command=command,
         )
+        if config is not None:
+            _only_config(loss=loss, seed=seed, dim=dim, backbone=wishes.backbone, batch_size=batch_size, lr=lr)
+            _only_config(warmup_epochs=warmup_epochs, scale=scale, margin=margin)
         chosen, dataset = _resolve(data, wishes, config, custom, data_dir, fallback, reporter)
         path = (
             Path(out)
             if out is not None
             else RUNS / f"{dataset.name}-{wishes.loss.label if config is None else chosen.loss.name}"
         )
-        folder = RunFolder.create(path, chosen)
+        RunFolder.must_be_free(path)
     if announce:
         for note in dataset.notes:
             reporter.say(f"note: {note}")
         if resumed is None:
             reporter.say(announcement(chosen, dataset, custom))
+    if resumed is None:
+        folder = RunFolder.create(path, chosen)
     return train_in(folder, chosen, dataset, custom, resumed=resumed is not None, reporter=reporter)
 
 
@@ -172,10 +203,9 @@ def load_run(
 
 def load_data(config: Config, data_dir: Path | None, reporter: Reporter, *, fallback: str | None = None) -> Dataset:
     """The data set that a config names."""
-    known = config.data.name in data_room.names()
     return data_room.load(
         config.data.name,
-        image_size=None if known else config.data.image_size or None,
+        image_size=config.data.image_size or None,
         test_share=config.data.test_share,
         data_dir=data_dir,
         fallback=fallback,
@@ -208,7 +238,7 @@ def train_in(
             evaluation = measure(folder, config, data, model, trainer.seconds, reporter)
     model.backbone.eval()
     model.head.eval()
-    return Run(folder.path, config, model, evaluation)
+    return Run(folder.path, config, model, evaluation, stop.signal_name)
 
 
 def _resolve(
@@ -224,6 +254,7 @@ def _resolve(
         chosen = config if isinstance(config, Config) else read_config(Path(config))
         if data is not None and not isinstance(data, Dataset):
             chosen = replace(chosen, data=replace(chosen.data, name=_reference(data)))
+        chosen = with_settings(chosen, wishes.settings)
         device = choose_device(wishes.device if wishes.device != "auto" else chosen.train.device)
         epochs = wishes.epochs if wishes.epochs is not None else chosen.train.epochs
         chosen = replace(
@@ -231,12 +262,11 @@ def _resolve(
             train=replace(chosen.train, device=str(device), epochs=epochs),
             command=wishes.command or chosen.command,
         )
-        chosen = with_settings(chosen, wishes.settings)
         _same_backbone(chosen, custom)
         return chosen, data if isinstance(data, Dataset) else load_data(chosen, data_dir, reporter, fallback=fallback)
     if data is None:
         raise ConfigError("there is nothing to train on: name a data set, a folder or a file, or pass --config.")
-    dataset, reference = load_any(data, data_dir, fallback, reporter)
+    dataset, reference = load_any(data, data_dir, fallback, reporter, wishes.settings)
     name = f"custom:{type(custom).__name__}" if custom is not None else None
     resolved = resolve(dataset, wishes, reference=reference, custom_backbone=name)
     for reason in resolved.reasons:
@@ -244,33 +274,40 @@ def _resolve(
     return resolved.config, dataset
 
 
+# What other choices follow from has an option that is heeded before they are made.
+_OPTIONS = {"data.name": "DATA itself", "loss.name": "--loss", "backbone.dim": "--dim", "train.device": "--device"}
+_UNSET = Config(DataConfig(""), BackboneConfig("", 2), LossConfig("softmax"), TrainConfig(1))
+
+
 def load_any(
-    data: str | Path | Dataset, data_dir: Path | None, fallback: str | None, reporter: Reporter
+    data: str | Path | Dataset,
+    data_dir: Path | None,
+    fallback: str | None,
+    reporter: Reporter,
+    settings: Mapping[str, str] | None = None,
 ) -> tuple[Dataset, str]:
-    """A data set, and the name or path by which it can be loaded again."""
+    """A data set, as the settings want it, and the name or path by which it can be loaded again."""
+    settings = settings or {}
+    for key, option in _OPTIONS.items():
+        if key in settings:
+            raise ConfigError(f"--set {key} would come too late; got {settings[key]!r}. Use {option} instead.")
+    wanted = with_settings(_UNSET, settings).data
     if isinstance(data, Dataset):
         return data, data.name
-    dataset = data_room.load(str(data), data_dir=data_dir, fallback=fallback, reporter=reporter)
+    dataset = data_room.load(
+        str(data),
+        image_size=wanted.image_size or None,
+        test_share=wanted.test_share,
+        data_dir=data_dir,
+        fallback=fallback,
+        reporter=reporter,
+    )
     return dataset, dataset.name if dataset.name in data_room.names() else _reference(data)
 
 
 def _reference(data: str | Path) -> str:
     """A known set's name as it is; a path made absolute, so that the config works from anywhere."""
     return str(data) if str(data) in data_room.names() else str(Path(data).expanduser().resolve())
-
-
-def _folder_to_resume(data: str | Path | Dataset | None, loss: str | LossSpec, out: Path | str | None) -> Path:
-    if out is not None:
-        return Path(out)
-    if data is None:
-        raise ConfigError(
-            "there is nothing to resume: name the run folder, as in arcwise train runs/mnist-arcface --resume."
-        )
-    if not isinstance(data, Dataset) and (Path(data) / "config.toml").is_file():
-        return Path(data)
-    spec = loss if isinstance(loss, LossSpec) else parse_loss(loss)
-    name = data.name if isinstance(data, Dataset) else Path(data).stem
-    return RUNS / f"{name}-{spec.label}"
 
 
 def _same_backbone(config: Config, custom: nn.Module | None) -> None:
@@ -281,25 +318,14 @@ def _same_backbone(config: Config, custom: nn.Module | None) -> None:
         )
 
 
-def _same_settings(config: Config, *, settings: Mapping[str, str] | None, **wanted: float | None) -> None:
-    """A resumed run goes on as it began; asking for something else is refused rather than ignored."""
-    has = {
-        "epochs": config.train.epochs,
-        "dim": config.backbone.dim,
-        "batch_size": config.train.batch_size,
-        "lr": config.train.lr,
-        "scale": config.loss.scale,
-    }
-    for name, value in wanted.items():
-        if value is not None and value != has[name]:
+def _only_config(**given: object) -> None:
+    """What a config settles is not asked for a second time."""
+    for name, value in given.items():
+        if value is not None:
             raise ConfigError(
-                f"this run was begun with {name} {has[name]:g} and goes on so; got {value:g}."
-                " Leave the option out to resume, or start another run with --out DIR."
+                f"the config settles {name}; got {name} {value} as well."
+                " Change single values of a config with --set, as in --set train.lr=0.05."
             )
-    if settings and with_settings(config, settings) != config:
-        raise ConfigError(
-            f"this run was begun with other settings than {dict(settings)}. Leave --set out, or start another run."
-        )
 
 
 @contextlib.contextmanager
