@@ -61,7 +61,8 @@ class Trainer:
         rows = stratified_rows(data.test.labels, train.snapshot_images)
         self.shown_images, self.shown_labels = data.test.images[rows], data.test.labels[rows]
         moments = [*EARLY_SNAPSHOTS, *range(1, train.epochs + 1)] if train.snapshot_images else []
-        self.snapshots = {round(moment * self.steps_per_epoch): moment for moment in moments}
+        # Moments that fall on the same step go by the name of the earliest.
+        self.snapshots = {round(moment * self.steps_per_epoch): moment for moment in reversed(moments)}
         self.health = self._monitor()
         self._saved_at = time.monotonic()
 
@@ -70,7 +71,7 @@ class Trainer:
     def run(self, stop: StopRequest) -> bool:
         """Train to the end, or until `stop` is requested; says whether the end was reached. Either way the state is saved."""
         for trouble in self.health.before() if self.step == 0 else ():
-            self._tell(trouble)
+            self._tell(trouble, step=0)
         title = f"training {self.config.loss.name} on {self.data.name}"
         with self.reporter.stage(title, total=self.total_steps) as stage:
             stage.update(done=self.step)
@@ -166,7 +167,7 @@ class Trainer:
             find_origin=lambda: self._origin(batch),
         )
         for trouble in troubles:
-            self._tell(trouble)
+            self._tell(trouble, step + 1)
             if trouble.fatal:
                 raise TrainingError(f"{trouble.message} The last checkpoint is intact.")
 
@@ -178,16 +179,15 @@ class Trainer:
         """Shorten the gradient of the whole model to the longest that is allowed; returns its length before that."""
         parameters = [*self.model.backbone.parameters(), *self.model.head.parameters()]
         gradients = [p.grad for p in parameters if p.grad is not None]
-        norm = torch.stack(torch._foreach_norm(gradients)).norm()
+        norm: Tensor = torch.stack(torch._foreach_norm(gradients)).norm()
         if self.config.train.clip_norm:
             torch._foreach_mul_(gradients, (self.config.train.clip_norm / (norm + 1e-6)).clamp_max(1.0))
         return norm
 
-    def _tell(self, trouble: Trouble) -> None:
+    def _tell(self, trouble: Trouble, step: int) -> None:
+        """Say it and write it down under the step that showed it, which is the one that a resumed run takes again."""
         self.reporter.warn(trouble.message)
-        self.folder.append_metrics(
-            [{"kind": "health", "step": self.step, "name": trouble.name, "message": trouble.message}]
-        )
+        self.folder.append_metrics([{"kind": "health", "step": step, "name": trouble.name, "message": trouble.message}])
 
     def _show(self, stage: Stage) -> None:
         now = self.window.read()
