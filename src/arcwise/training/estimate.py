@@ -45,7 +45,8 @@ def estimate_seconds(config: Config, data: Dataset, backbone: torch.nn.Module | 
 def in_words(seconds: float) -> str:
     """A duration as a person would say it."""
     if seconds < 90:
-        return f"{max(1, round(seconds))} seconds"
+        whole = max(1, round(seconds))
+        return f"{whole} second{'s' if whole > 1 else ''}"
     if seconds < 90 * 60:
         return f"{round(seconds / 60)} minutes"
     return f"{seconds / 3600:.1f} hours"

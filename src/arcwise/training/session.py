@@ -184,15 +184,24 @@ def load_run(
     path: Path | str,
     *,
     backbone: nn.Module | None = None,
+    data: Dataset | None = None,
     data_dir: Path | None = None,
     reporter: Reporter | None = None,
 ) -> Run:
-    """Open a run folder with the weights of its newest checkpoint."""
+    """Open a run folder with the weights of its newest checkpoint.
+
+    Args:
+        path: the run folder.
+        backbone: the network, where training was given one of the user's own.
+        data: the data set, where training was given one that has no name or path to load it by.
+        data_dir: a folder to look for the data set in before anything is fetched.
+        reporter: who is told about progress; nobody by default.
+    """
     reporter = reporter if reporter is not None else Reporter()
     folder = RunFolder.open(Path(path))
     config = folder.config()
     _same_backbone(config, backbone)
-    dataset = load_data(config, data_dir, reporter)
+    dataset = data if data is not None else load_data(config, data_dir, reporter)
     with _own_random_state(config.train.device):
         model = build_model(config, dataset, backbone)
         if not Trainer(folder, config, dataset, model, Reporter()).restore(rewind_metrics=False):
