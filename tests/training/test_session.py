@@ -63,12 +63,12 @@ def test_training_leaves_the_callers_random_numbers_and_threads_as_they_were(
 ) -> None:
     torch.manual_seed(5)
     state, threads = torch.get_rng_state(), torch.get_num_threads()
-    numbers = np.random.get_state()[1]
+    numbers = np.random.get_state(legacy=False)["state"]["key"]
     arcwise.train(small_digits, dim=3, epochs=1, out=tmp_path / "run")
     arcwise.load_run(tmp_path / "run", data=small_digits)
     assert torch.equal(torch.get_rng_state(), state)
     assert torch.get_num_threads() == threads
-    assert np.array_equal(np.random.get_state()[1], numbers)
+    assert np.array_equal(np.random.get_state(legacy=False)["state"]["key"], numbers)
     assert torch.get_default_dtype() == torch.float32
 
 
