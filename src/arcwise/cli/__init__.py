@@ -25,6 +25,7 @@ app = App(
     help="Learn, measure, show and use embeddings that are separated by angle.",
     version=__version__,
     help_format="plaintext",
+    suppress_keyboard_interrupt=False,
     help_epilogue="Start with: arcwise compare mnist --losses softmax,arcface --dim 3",
 )
 for command in (train, compare, report, data, bench):

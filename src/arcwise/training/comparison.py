@@ -24,7 +24,7 @@ from arcwise.training.device import choose_device, describe
 from arcwise.training.loss_spec import LossSpec, parse_losses
 from arcwise.training.recipes import Wishes, resolve
 from arcwise.training.run_folder import RunFolder
-from arcwise.training.session import RUNS, Run, announcement, load_any, train_in
+from arcwise.training.session import RUNS, Run, announce_run, load_any, train_in
 
 
 @dataclass(frozen=True)
@@ -200,7 +200,7 @@ def compare(
         for spec in specs
     }
     first = next(iter(configs.values()))
-    reporter.say(announcement(first, dataset, runs=len(configs)))
+    announce_run(first, dataset, reporter, runs=len(configs))
     runs: dict[str, list[Run]] = {spec.label: [] for spec in specs}
     for (label, seed), config in configs.items():
         run = _run(path / f"{label}-seed{seed}", config, dataset, resume, reporter)

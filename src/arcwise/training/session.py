@@ -163,17 +163,20 @@ def train(
         for note in dataset.notes:
             reporter.say(f"note: {note}")
         if resumed is None:
-            reporter.say(announcement(chosen, dataset, custom))
+            announce_run(chosen, dataset, reporter, custom)
     if resumed is None:
         folder = RunFolder.create(path, chosen)
     return train_in(folder, chosen, dataset, custom, resumed=resumed is not None, reporter=reporter)
 
 
-def announcement(config: Config, data: Dataset, backbone: nn.Module | None = None, runs: int = 1) -> str:
-    """One sentence that says what is going to happen and how long it should take."""
-    seconds = runs * estimate_seconds(config, data, backbone)
+def announce_run(
+    config: Config, data: Dataset, reporter: Reporter, backbone: nn.Module | None = None, runs: int = 1
+) -> None:
+    """Say in one sentence what is going to happen and how long it should take."""
+    with reporter.stage("timing a few steps"):
+        seconds = runs * estimate_seconds(config, data, backbone)
     many = f"{runs} runs, each " if runs > 1 else ""
-    return (
+    reporter.say(
         f"{many}{config.train.epochs} epochs of {config.backbone.name} in {config.backbone.dim} dimensions on"
         f" {len(data.train.labels):,} samples of {data.name}, on {describe(torch.device(config.train.device))}:"
         f" about {in_words(seconds)} of training"
