@@ -10,7 +10,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from arcwise.cli.options import OutputOptions, TrainingOptions, command_line, next_command, print_table
-from arcwise.cli.train import draw, tell_stopped
+from arcwise.cli.train import tell_stopped
 from arcwise.errors import MissingExtraError
 from arcwise.progress import Reporter
 
@@ -92,9 +92,10 @@ def _show(folder: Path, runs: list[Path], report: bool, reporter: Reporter) -> P
     """Figures, GIFs and the report; what an extra is missing for is left out and said."""
     from arcwise import reporting, viewing
 
-    for run in runs:
-        draw(run, reporter)
     try:
+        for run in runs:
+            viewing.draw_run(run, reporter=reporter)
+            viewing.animate_run(run, reporter=reporter)
         viewing.draw_comparison(folder, reporter=reporter)
         viewing.animate_comparison(folder, reporter=reporter)
         return reporting.write_report([folder], reporter=reporter) if report else None

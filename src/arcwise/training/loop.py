@@ -82,7 +82,8 @@ class Trainer:
                 if stop.requested and self.step < self.total_steps:
                     self.save()
                     return False
-                if time.monotonic() - self._saved_at > self.config.train.checkpoint_seconds:
+                due = time.monotonic() - self._saved_at > self.config.train.checkpoint_seconds
+                if due and self.step < self.total_steps:
                     self.save()
         self.save()
         return True

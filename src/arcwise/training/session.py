@@ -175,9 +175,10 @@ def announce_run(
     """Say in one sentence what is going to happen and how long it should take."""
     with reporter.stage("timing a few steps"):
         seconds = runs * estimate_seconds(config, data, backbone)
+    epochs = f"{config.train.epochs} epoch{'s' if config.train.epochs > 1 else ''}"
     many = f"{runs} runs, each " if runs > 1 else ""
     reporter.say(
-        f"{many}{config.train.epochs} epochs of {config.backbone.name} in {config.backbone.dim} dimensions on"
+        f"{many}{epochs} of {config.backbone.name} in {config.backbone.dim} dimensions on"
         f" {len(data.train.labels):,} samples of {data.name}, on {describe(torch.device(config.train.device))}:"
         f" about {in_words(seconds)} of training"
     )
