@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -45,6 +46,7 @@ def one_thread() -> Iterator[None]:
 def arcwise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
     """Run the command in this process, in an empty folder."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
 
     def run(*arguments: object) -> Outcome:
         words = [str(argument) for argument in arguments]
@@ -64,7 +66,17 @@ def environment(extra: Mapping[str, str]) -> dict[str, str]:
 
 
 @pytest.fixture(scope="session")
-def start() -> Callable[..., subprocess.Popen[str]]:
+def interruptible() -> Iterator[None]:
+    """Tests that run in the background of a script ignore Ctrl-C, and so would the processes that they start."""
+    before = signal.getsignal(signal.SIGINT)
+    if before is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture(scope="session")
+def start(interruptible: None) -> Callable[..., subprocess.Popen[str]]:
     """Start the command in a process of its own."""
 
     def begin(*arguments: object, cwd: Path, **extra: str) -> subprocess.Popen[str]:
