@@ -15,7 +15,6 @@ from arcwise.training.config import BackboneConfig, Config, DataConfig, LossConf
 from arcwise.training.device import choose_device, gains_from_bf16
 from arcwise.training.loss_spec import LossSpec
 
-
 DIM = 128
 
 
