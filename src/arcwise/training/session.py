@@ -14,6 +14,7 @@ from torch import nn
 from arcwise import data as data_room
 from arcwise.data import Dataset
 from arcwise.errors import ConfigError, RunError
+from arcwise.margins import Margin
 from arcwise.progress import Reporter
 from arcwise.training.build import Model, build_model
 from arcwise.training.config import (
@@ -61,7 +62,7 @@ class Run:
 def train(
     data: str | Path | Dataset | None = None,
     *,
-    loss: str | LossSpec | None = None,
+    loss: str | Margin | LossSpec | None = None,
     dim: int | None = None,
     backbone: str | nn.Module | None = None,
     epochs: int | None = None,
@@ -87,7 +88,7 @@ def train(
     Args:
         data: a known data set ("mnist"), a folder with one sub-folder per class, a CSV of path,label, an .npz of features with
             labels, a run folder (with `resume`), or a `Dataset`.
-        loss: "softmax", or a margin, with parameters if need be: "arcface(m=0.3)"; by default "arcface".
+        loss: "softmax", or a margin, with parameters if need be: "arcface(m=0.3)", or arcwise.ArcFace(0.3); by default "arcface".
         dim: the width of the embeddings.
         backbone: a name, or a module of your own that maps prepared input (B, C, H, W) to (B, dim).
         warmup_epochs: over so many epochs the margin grows from 0 to its full strength.
@@ -107,7 +108,14 @@ def train(
         The run. `run.model.embed(images)` gives embeddings.
     """
     reporter = reporter if reporter is not None else Reporter()
+    if isinstance(loss, Margin):
+        usual = type(loss)().parameters()
+        loss = LossSpec(loss.name, {key: value for key, value in loss.parameters().items() if value != usual[key]})
     spec = parse_loss(loss) if isinstance(loss, str) else loss
+    if not (backbone is None or isinstance(backbone, str | nn.Module)):
+        raise ConfigError(
+            f"backbone must be a name or an instance of torch.nn.Module; got {backbone!r}. A class wants ()."
+        )
     resumed = folder_to_resume(RUNS, data, spec, out) if resume else None
     custom = backbone if isinstance(backbone, nn.Module) else None
     if resumed is not None:
@@ -300,6 +308,12 @@ def load_any(
     settings: Mapping[str, str] | None = None,
 ) -> tuple[Dataset, str]:
     """A data set, as the settings want it, and the name or path by which it can be loaded again."""
+    if not isinstance(data, str | Path | Dataset):
+        raise ConfigError(
+            f"data must be a name, a path or an arcwise Dataset; got {type(data).__name__}. Arrays go in as an .npz."
+        )
+    if not isinstance(data, Dataset) and any((Path(data) / f).is_file() for f in ("config.toml", "comparison.json")):
+        raise ConfigError(f"{data} is a folder that arcwise wrote, not a data set. Add --resume to go on with a run.")
     settings = settings or {}
     for key, option in _OPTIONS.items():
         if key in settings:

@@ -46,6 +46,8 @@ class Projection:
         """
         points = points_MD.astype(np.float64)
         mean_D = points.mean(axis=0)
+        if points.shape[1] > len(points):
+            return cls._fit_in_span(points, mean_D)
         covariance_DD = np.cov((points - mean_D).T, bias=True)
         variance, directions = np.linalg.eigh(covariance_DD)
         total = max(float(variance.clip(0).sum()), 1e-12)
@@ -57,6 +59,15 @@ class Projection:
             if share >= GOOD_ENOUGH * best:
                 return cls(mean_D, fan_D2, share, best, is_fan=True)
         return cls(mean_D, principal_D2, best, best)
+
+    @classmethod
+    def _fit_in_span(cls, points: NDArray[np.float64], mean_D: NDArray[np.float64]) -> Projection:
+        """The principal plane where there are fewer samples than dimensions, without a D×D matrix."""
+        _, lengths, directions = np.linalg.svd(points - mean_D, full_matrices=False)
+        variance = lengths**2
+        basis_D2 = _with_fixed_signs(directions[:2].T)
+        share = float(variance[:2].sum()) / max(float(variance.sum()), 1e-12)
+        return cls(mean_D, basis_D2, share, share)
 
     def __call__(self, points_MD: Array) -> NDArray[np.float64]:
         return np.asarray((points_MD - self.mean) @ self.basis)

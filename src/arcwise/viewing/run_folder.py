@@ -87,7 +87,7 @@ class Run:
 
     @property
     def data(self) -> str:
-        return str(self.setting("data", "name") or "data")
+        return Path(str(self.setting("data", "name") or "data")).stem
 
     @property
     def loss(self) -> str:
