@@ -17,10 +17,23 @@ class SoftmaxHead(Head):
 
     Lengths count here: a longer class vector wins a larger region, and a longer embedding is a surer one.
 
+    Prefer `NormSoftmax` or a margin when embeddings are compared with each other later: with plain softmax nothing asks for a small
+    angle within a class.
+
+    Asks for: the right class winning.
+    Take it when: you want a plain baseline, or only ever classify the classes you train on.
+
+    Formula:
+        every class: w_j·x + b_j
+
     Args:
         dim: the width D of the embeddings.
         num_classes: the number of classes N.
         bias: whether each class has a bias b.
+
+    Paper:
+        John S. Bridle. Training Stochastic Model Recognition Algorithms as Networks can Lead to Maximum Mutual Information Estimation
+        of Parameters. NIPS 1989.
     """
 
     def __init__(self, dim: int, num_classes: int, bias: bool = True) -> None:

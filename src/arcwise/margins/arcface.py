@@ -16,8 +16,18 @@ from arcwise.margins.continuation import Continuation, check_continuation, combi
 class ArcFace(Margin):
     """Additive angular margin: the true class's cos θ becomes cos(θ + m).  Deng et al. 2019, eq. 3.
 
-    The same gap in angle is asked for wherever the embedding lies. Prefer `CosFace` when classes are few and noisy: its demand is
-    gentler where θ is small.
+    The same gap in angle is asked for wherever the embedding lies: m is a distance on the sphere, the arc that must be kept free
+    between a class and its neighbours.
+
+    Prefer `CosFace` when classes are few and noisy: its demand is gentler where θ is small.
+
+    Asks for: winning by m radians.
+    Take it when: nothing speaks for another; it is the default.
+
+    Formula:
+        own class: s·cos(θ_y + m)
+        past θ_y = π − m: s·(cos θ_y − (1 − cos m)), which goes on falling
+        other classes: s·cos θ_j
 
     Args:
         m: the margin in radians, 0 ≤ m < π/2.
@@ -25,6 +35,10 @@ class ArcFace(Margin):
             widely used cos θ − m·sin m, with a drop. "easy" (a margin only where cos θ > 0) and "none" (bare cos(θ + m)) are not
             monotone and exist to reproduce other people's runs.
         gradient: "exact", or "detached" to treat ψ(θ) − cos θ as a constant, as the most used training code does.
+
+    Paper:
+        Jiankang Deng, Jia Guo, Niannan Xue, Stefanos Zafeiriou. ArcFace: Additive Angular Margin Loss for Deep Face Recognition.
+        CVPR 2019. arXiv:1801.07698
     """
 
     m: float = 0.5

@@ -17,7 +17,18 @@ from arcwise.margins.continuation import Continuation, check_continuation, combi
 class CombinedMargin(Margin):
     """All three kinds at once: the true class's cos θ becomes cos(m1·θ + m2) − m3.  Deng et al. 2019, eq. 4.
 
-    The paper's CM1 is (1, 0.3, 0.2) and its CM2 is (0.9, 0.4, 0.15). Prefer a single margin unless you can afford to tune three.
+    A factor on the angle, a margin on the angle and one on the cosine in a single curve. The paper's CM1 is (1, 0.3, 0.2) and its
+    CM2 is (0.9, 0.4, 0.15).
+
+    Prefer a single margin, such as `ArcFace`, unless you can afford to tune three.
+
+    Asks for: all three margins at once.
+    Take it when: you can afford to tune three numbers.
+
+    Formula:
+        own class: s·(cos(m1·θ_y + m2) − m3)
+        past θ* = (π − m2)/m1: s·(cos θ_y − cos θ* − 1 − m3), which goes on falling
+        other classes: s·cos θ_j
 
     Args:
         m1: the factor on the angle, 0 < m1 ≤ 8.
@@ -25,6 +36,10 @@ class CombinedMargin(Margin):
         m3: the margin on the cosine, 0 ≤ m3 < 2.
         continuation: what happens past θ* = (π − m2)/m1, as in `ArcFace`.
         gradient: "exact", or "detached" to treat ψ(θ) − cos θ as a constant.
+
+    Paper:
+        Jiankang Deng, Jia Guo, Niannan Xue, Stefanos Zafeiriou. ArcFace: Additive Angular Margin Loss for Deep Face Recognition.
+        CVPR 2019. arXiv:1801.07698
     """
 
     m1: float = 1.0

@@ -17,11 +17,23 @@ from arcwise.margins.base import Gradient, Margin, register
 class CosFace(Margin):
     """Additive cosine margin: the true class's cos θ becomes cos θ − m.  Wang et al. 2018, eq. 4.
 
-    Monotone everywhere, with slope 1: the easiest margin to train. Prefer `ArcFace` when the gap should be the same in degrees
-    wherever the embedding lies.
+    The whole curve is lowered by the same amount, so its slope stays that of the cosine everywhere: the easiest margin to train.
+
+    Prefer `ArcFace` when the gap should be the same in degrees wherever the embedding lies.
+
+    Asks for: winning by m in the cosine.
+    Take it when: classes are few and noisy, or another margin is slow to start.
+
+    Formula:
+        own class: s·(cos θ_y − m)
+        other classes: s·cos θ_j
 
     Args:
         m: the margin as a difference of cosines, 0 ≤ m < 2.
+
+    Paper:
+        Hao Wang, Yitong Wang, Zheng Zhou, Xing Ji, Dihong Gong, Jingchao Zhou, Zhifeng Li, Wei Liu. CosFace: Large Margin Cosine Loss
+        for Deep Face Recognition. CVPR 2018. arXiv:1801.09414
     """
 
     m: float = 0.35

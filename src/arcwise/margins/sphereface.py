@@ -18,12 +18,25 @@ from arcwise.margins.base import Gradient, Margin, off_the_ends, register, sine_
 class SphereFace(Margin):
     """Multiplicative angular margin: cos θ becomes (−1)^k cos(m·θ) − 2k with k = ⌊m·θ/π⌋.  Liu et al. 2017, eq. 7.
 
-    The margin grows with the angle and vanishes on the centre, so well-learnt samples feel none. Prefer `ArcFace` unless an older
-    run is to be reproduced.
+    The margin grows with the angle and vanishes on the centre, so well-learnt samples feel none. The steps of −2 keep the curve
+    falling each time that cos(m·θ) would turn upward.
+
+    Prefer `ArcFace` unless an older run is to be reproduced: its demand does not vanish where it matters most, near the centre.
+
+    Asks for: winning after the own angle was multiplied by m.
+    Take it when: you reproduce an older run, or well-learnt samples should be left alone.
+
+    Formula:
+        own class: s·((−1)^k cos(m·θ_y) − 2k), k = ⌊m·θ_y/π⌋
+        other classes: s·cos θ_j
 
     Args:
         m: the factor on the angle, 1 ≤ m ≤ 8; it need not be whole.
         gradient: "exact", or "detached" to treat ψ(θ) − cos θ as a constant.
+
+    Paper:
+        Weiyang Liu, Yandong Wen, Zhiding Yu, Ming Li, Bhiksha Raj, Le Song. SphereFace: Deep Hypersphere Embedding for Face
+        Recognition. CVPR 2017. arXiv:1704.08063
     """
 
     m: float = 1.35
