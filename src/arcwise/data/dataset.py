@@ -20,11 +20,13 @@ class Split:
         images: uint8 (M, C, H, W); for features float32 (M, F).
         labels: int64 (M,), counted from 0; −1 is ignored by every head.
         paths: where each row came from, for folders and lists of files; else empty.
+        true_labels: (M,) what the labels were before some of them were replaced on purpose; None where none was.
     """
 
     images: Tensor
     labels: Tensor
     paths: tuple[str, ...] = ()
+    true_labels: Tensor | None = None
 
     def __len__(self) -> int:
         return len(self.labels)

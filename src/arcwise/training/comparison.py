@@ -25,6 +25,7 @@ from arcwise.training.loss_spec import LossSpec, parse_losses
 from arcwise.training.recipes import Wishes, resolve
 from arcwise.training.run_folder import RunFolder
 from arcwise.training.session import RUNS, Run, announce_run, load_any, train_in
+from arcwise.training.training_data import training_data
 
 
 @dataclass(frozen=True)
@@ -175,8 +176,6 @@ def compare(
     dataset, reference = load_any(data, data_dir, fallback, reporter, settings)
     path = Path(out) if out is not None else RUNS / f"{dataset.name}-compare"
     _prepare_folder(path, resume)
-    for note in dataset.notes:
-        reporter.say(f"note: {note}")
     configs = {
         (spec.label, seed): _resolved(
             dataset,
@@ -200,6 +199,8 @@ def compare(
         for spec in specs
     }
     first = next(iter(configs.values()))
+    for note in training_data(first, dataset).notes:
+        reporter.say(f"note: {note}")
     announce_run(first, dataset, reporter, runs=len(configs))
     runs: dict[str, list[Run]] = {spec.label: [] for spec in specs}
     for (label, seed), config in configs.items():

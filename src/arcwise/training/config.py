@@ -29,6 +29,7 @@ class DataConfig:
     image_size: int = 0  # 0: as the data comes
     test_share: float = 0.2
     augment: str = "none"
+    label_noise: float = 0.0  # the share of the training labels that is replaced by another class on purpose
 
 
 @dataclass(frozen=True)
@@ -115,6 +116,11 @@ def _check(config: Config) -> None:
         raise ConfigError(f"train.momentum must be in [0, 1); got {train.momentum}.")
     if not 0 <= train.warmup_share <= 1:
         raise ConfigError(f"train.warmup_share must be in [0, 1]; got {train.warmup_share}.")
+    if not 0 <= config.data.label_noise < 1:
+        raise ConfigError(
+            f"data.label_noise must be in [0, 1), a share of the training labels; got {config.data.label_noise}."
+            " 0.2 replaces a fifth of them."
+        )
     if not 0 < config.data.test_share < 1:
         raise ConfigError(f"data.test_share must be between 0 and 1; got {config.data.test_share}.")
     if not 0 <= train.seed < 2**31:

@@ -36,6 +36,7 @@ from arcwise.training.loss_spec import LossSpec, parse_loss
 from arcwise.training.recipes import Wishes, resolve
 from arcwise.training.resuming import folder_to_resume, same_run, same_setting
 from arcwise.training.run_folder import RunFolder
+from arcwise.training.training_data import training_data
 
 RUNS = Path("runs")
 
@@ -168,7 +169,7 @@ def train(
         )
         RunFolder.must_be_free(path)
     if announce:
-        for note in dataset.notes:
+        for note in training_data(chosen, dataset).notes:
             reporter.say(f"note: {note}")
         if resumed is None:
             announce_run(chosen, dataset, reporter, custom)
@@ -181,6 +182,7 @@ def announce_run(
     config: Config, data: Dataset, reporter: Reporter, backbone: nn.Module | None = None, runs: int = 1
 ) -> None:
     """Say in one sentence what is going to happen and how long it should take."""
+    data = training_data(config, data)
     with reporter.stage("timing a few steps"):
         seconds = runs * estimate_seconds(config, data, backbone)
     epochs = f"{config.train.epochs} epoch{'s' if config.train.epochs > 1 else ''}"
@@ -214,6 +216,7 @@ def load_run(
     config = folder.config()
     _same_backbone(config, backbone)
     dataset = data if data is not None else load_data(config, data_dir, reporter)
+    dataset = training_data(config, dataset)
     with _own_random_state(config.train.device):
         model = build_model(config, dataset, backbone)
         if not Trainer(folder, config, dataset, model, Reporter()).restore(rewind_metrics=False):
@@ -243,7 +246,12 @@ def train_in(
     resumed: bool = False,
     reporter: Reporter,
 ) -> Run:
-    """Train what the config describes in a run folder that is there, and measure it."""
+    """Train what the config describes in a run folder that is there, and measure it.
+
+    Args:
+        data: as it was loaded; what the config makes of it is made here.
+    """
+    data = training_data(config, data)
     if config.train.device == "cpu":
         keep_freed_memory()
     with _own_random_state(config.train.device), stop_on_signals() as stop:

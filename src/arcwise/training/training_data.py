@@ -1,0 +1,12 @@
+"""From the data as it was loaded to the data that a run trains on."""
+
+from __future__ import annotations
+
+from arcwise.data import Dataset
+from arcwise.data.label_noise import with_label_noise
+from arcwise.training.config import Config
+
+
+def training_data(config: Config, data: Dataset) -> Dataset:
+    """What the config makes of the training part; a pure function, so that a resumed run sees what it saw before."""
+    return with_label_noise(data, share=config.data.label_noise, seed=config.train.seed)
