@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arcwise.data import Dataset, Split
@@ -23,6 +23,7 @@ def dataset(labels: torch.Tensor, classes: int = 3) -> Dataset:
     return Dataset("made", "features", part, part, names, "made here", "none", notes=("a note",))
 
 
+@settings(deadline=None)
 @given(rows=st.integers(0, 60), classes=st.integers(2, 7), share=st.floats(0, 0.999), seed=st.integers(0, 2**31 - 1))
 def test_exactly_the_share_becomes_another_class_that_exists(rows: int, classes: int, share: float, seed: int) -> None:
     labels = labels_of(rows, classes)

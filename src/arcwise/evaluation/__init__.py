@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from arcwise.evaluation.geometry import Geometry, geometry
+from arcwise.evaluation.mislabelled import Mislabelled, Suspect, likely_mislabelled
 from arcwise.evaluation.nearest_centre import ClassMeans, accuracy, class_means, nearest_by_angle, nearest_by_distance
 from arcwise.evaluation.robustness import NoiseResult, robustness
 from arcwise.evaluation.summary import Evaluation, evaluate_embeddings
@@ -12,12 +13,15 @@ __all__ = [
     "ClassMeans",
     "Evaluation",
     "Geometry",
+    "Mislabelled",
     "NoiseResult",
+    "Suspect",
     "Verification",
     "accuracy",
     "class_means",
     "evaluate_embeddings",
     "geometry",
+    "likely_mislabelled",
     "nearest_by_angle",
     "nearest_by_distance",
     "robustness",
