@@ -7,7 +7,7 @@ import json
 from arcwise.cli.options import OutputOptions, next_command, print_table
 from arcwise.errors import ConfigError, did_you_mean
 
-BENCHMARKS = {"mnist-epoch": "arcwise.benchmarks.mnist_epoch"}
+BENCHMARKS = {"mnist-epoch": "arcwise.benchmarks.mnist_epoch", "losses": "arcwise.benchmarks.losses"}
 
 
 def bench(
@@ -17,17 +17,18 @@ def bench(
     repeat: int = 3,
     output: OutputOptions = OutputOptions(),  # noqa: B008
 ) -> int:
-    """Measure arcwise against a peer in the same run, and print the ratio.
+    """Measure arcwise against its peers in the same run.
 
     For example
-        arcwise bench mnist-epoch
+        arcwise bench losses
 
     Parameters
     ----------
     name
         mnist-epoch: an epoch of VGG8, 3-D ArcFace on MNIST, against a plain loop over the same network.
+        losses: what ArcFace and its siblings do where such losses break, against the libraries that are installed.
     repeat
-        How often each side is timed, in turns; the median counts.
+        How often each side is timed, in turns; the median counts. For losses, how many draws; the worst counts.
     """
     if name not in BENCHMARKS:
         raise ConfigError(f"there is no benchmark {name!r}. {did_you_mean(name, BENCHMARKS)}")
