@@ -10,7 +10,7 @@ import pytest
 
 import arcwise
 
-ROOMS = ["backbones", "data", "engines", "evaluation", "heads", "margins", "reporting", "training", "viewing"]
+ROOMS = ["backbones", "data", "engines", "evaluation", "heads", "losses", "margins", "reporting", "training", "viewing"]
 
 
 def test_the_public_names_are_these_and_no_others() -> None:
@@ -34,6 +34,7 @@ def test_the_public_names_are_these_and_no_others() -> None:
         "evaluation",
         "heads",
         "load_run",
+        "losses",
         "margins",
         "reporting",
         "train",
@@ -59,7 +60,7 @@ def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
         _ = arcwise.ArcFaceLoss
 
 
-@pytest.mark.parametrize("room", ["margins", "engines", "heads"])
+@pytest.mark.parametrize("room", ["margins", "engines", "heads", "losses"])
 def test_what_a_room_names_is_there(room: str) -> None:
     module = getattr(arcwise, room)
     for name in module.__all__:

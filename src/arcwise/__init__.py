@@ -14,14 +14,25 @@ from typing import TYPE_CHECKING, Any
 from arcwise._version import __version__
 
 if TYPE_CHECKING:
-    from arcwise import backbones, data, engines, evaluation, heads, margins, reporting, training, viewing
+    from arcwise import backbones, data, engines, evaluation, heads, losses, margins, reporting, training, viewing
     from arcwise.engines import Stats
     from arcwise.errors import ArcwiseError
     from arcwise.heads import Head, MarginHead, SoftmaxHead
     from arcwise.margins import ArcFace, CombinedMargin, CosFace, Margin, NormSoftmax, SphereFace
     from arcwise.training import compare, load_run, train
 
-_rooms = ("backbones", "data", "engines", "evaluation", "heads", "margins", "reporting", "training", "viewing")
+_rooms = (
+    "backbones",
+    "data",
+    "engines",
+    "evaluation",
+    "heads",
+    "losses",
+    "margins",
+    "reporting",
+    "training",
+    "viewing",
+)
 _homes = {
     "ArcFace": "margins",
     "ArcwiseError": "errors",
@@ -59,6 +70,7 @@ __all__ = [
     "evaluation",
     "heads",
     "load_run",
+    "losses",
     "margins",
     "reporting",
     "train",

@@ -8,16 +8,17 @@ from torch import Tensor
 from arcwise.errors import ConfigError
 
 
-def check_embeddings(x_BD: Tensor, dim: int) -> None:
-    """Refuse embeddings of the wrong shape or kind."""
-    if x_BD.dim() != 2 or x_BD.shape[1] != dim:
-        raise ConfigError(f"embeddings must have the shape (batch, {dim}); got {tuple(x_BD.shape)}.")
+def check_embeddings(x_BD: Tensor, dim: int | None) -> None:
+    """Refuse embeddings of the wrong shape or kind; a `dim` of None is any width."""
+    if x_BD.dim() != 2 or (dim is not None and x_BD.shape[1] != dim):
+        width = dim if dim is not None else "width"
+        raise ConfigError(f"embeddings must have the shape (batch, {width}); got {tuple(x_BD.shape)}.")
     if not x_BD.is_floating_point():
         raise ConfigError(f"embeddings must be floating point numbers; got {x_BD.dtype}.")
 
 
-def check_labels(labels_B: Tensor, x_BD: Tensor, num_classes: int) -> Tensor:
-    """Refuse labels of the wrong shape, kind or range; returns them as int64.
+def check_labels(labels_B: Tensor, x_BD: Tensor, num_classes: int | None) -> Tensor:
+    """Refuse labels of the wrong shape, kind or range; returns them as int64. A `num_classes` of None is any number of classes.
 
     On a GPU, and under torch.compile, the range is checked without waiting for the values: a label out of range stops the program
     with a plainer RuntimeError, on a GPU at a later step.
@@ -31,12 +32,14 @@ def check_labels(labels_B: Tensor, x_BD: Tensor, num_classes: int) -> Tensor:
     if labels_B.device != x_BD.device:
         raise ConfigError(f"labels are on {labels_B.device} and embeddings on {x_BD.device}; move one to the other.")
     labels_B = labels_B.long()
-    message = f"labels must be in 0 … {num_classes - 1}, or −1 for a sample to ignore"
+    last = num_classes - 1 if num_classes is not None else torch.iinfo(torch.int64).max
+    allowed = f"in 0 … {last}" if num_classes is not None else "0 or more"
+    message = f"labels must be {allowed}, or −1 for a sample to ignore"
     if labels_B.device.type == "cpu" and not torch.compiler.is_compiling():
-        if labels_B.numel() and not (int(labels_B.min()) >= -1 and int(labels_B.max()) < num_classes):
+        if labels_B.numel() and not (int(labels_B.min()) >= -1 and int(labels_B.max()) <= last):
             raise ConfigError(f"{message}; got {int(labels_B.min())} … {int(labels_B.max())}.")
     else:
-        torch._assert_async(((labels_B >= -1) & (labels_B < num_classes)).all(), message)
+        torch._assert_async(((labels_B >= -1) & (labels_B <= last)).all(), message)
     return labels_B
 
 
