@@ -24,6 +24,7 @@ def compare(
     seed: int = 0,
     out: Annotated[Path | None, Parameter(alias="-o")] = None,
     resume: Annotated[bool, Parameter(negative=())] = False,
+    jobs: int = 1,
     fallback: str | None = None,
     figures: bool = True,
     report: bool = True,
@@ -51,6 +52,8 @@ def compare(
         The folder to write; by default runs/DATA-compare.
     resume
         Go on with a comparison that was stopped, or begin it.
+    jobs
+        How many runs at a time, each in a process of its own.
     fallback
         A data set to use where DATA cannot be fetched.
     figures
@@ -69,6 +72,7 @@ def compare(
         first_seed=seed,
         out=out,
         resume=resume,
+        jobs=jobs,
         fallback=fallback,
         command=command_line(),
         reporter=reporter,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +17,17 @@ import torch
 from arcwise._version import __version__
 from arcwise.atomic_write import write_file
 from arcwise.data import Dataset
-from arcwise.errors import ConfigError, RunError
+from arcwise.errors import ConfigError
 from arcwise.progress import Reporter
+from arcwise.training.build import steps_per_epoch
 from arcwise.training.config import Config
 from arcwise.training.device import choose_device, describe
+from arcwise.training.jobs import Job, check_jobs
 from arcwise.training.loss_spec import LossSpec, parse_losses
 from arcwise.training.recipes import Wishes, resolve
-from arcwise.training.run_folder import RunFolder
-from arcwise.training.session import RUNS, Run, announce_run, load_any, train_in
+from arcwise.training.run_all import run_all
+from arcwise.training.run_folder import prepare_folder
+from arcwise.training.session import RUNS, announce_run, load_any
 from arcwise.training.training_data import training_data
 
 
@@ -153,6 +156,7 @@ def compare(
     settings: Mapping[str, str] | None = None,
     out: Path | str | None = None,
     resume: bool = False,
+    jobs: int = 1,
     data_dir: Path | None = None,
     fallback: str | None = None,
     command: str = "",
@@ -165,6 +169,7 @@ def compare(
         losses: "softmax,arcface(m=0.3)", or "all".
         seeds: how many seeds, counted from `first_seed`.
         resume: go on with a comparison that was stopped, or begin it.
+        jobs: how many runs at a time, each in a process of its own; they share the device.
 
     Returns:
         The table, and where the runs are.
@@ -173,9 +178,10 @@ def compare(
     specs = parse_losses(losses) if isinstance(losses, str) else list(losses)
     if seeds < 1:
         raise ConfigError(f"seeds must be at least 1; got {seeds}.")
+    check_jobs(jobs)
     dataset, reference = load_any(data, data_dir, fallback, reporter, settings)
     path = Path(out) if out is not None else RUNS / f"{dataset.name}-compare"
-    _prepare_folder(path, resume)
+    prepare_folder(path, resume)
     configs = {
         (spec.label, seed): _resolved(
             dataset,
@@ -202,17 +208,21 @@ def compare(
     for note in training_data(first, dataset).notes:
         reporter.say(f"note: {note}")
     announce_run(first, dataset, reporter, runs=len(configs))
-    runs: dict[str, list[Run]] = {spec.label: [] for spec in specs}
-    for (label, seed), config in configs.items():
-        run = _run(path / f"{label}-seed{seed}", config, dataset, resume, reporter)
-        if run.stopped_by is not None:
-            return Comparison(path, tuple(runs), {}, {}, run.stopped_by)
-        runs[label].append(run)
+    names = {key: f"{key[0]}-seed{key[1]}" for key in configs}
+    runs = [
+        Job(names[key], path / names[key], config, config.train.epochs * steps_per_epoch(config, dataset))
+        for key, config in configs.items()
+    ]
+    measured, stopped_by = run_all(runs, dataset, jobs=jobs, reporter=reporter)
+    labels = tuple(spec.label for spec in specs)
+    if stopped_by is not None:
+        return Comparison(path, labels, {}, {}, stopped_by)
+    by_loss = {loss: [name for (label, _), name in names.items() if label == loss] for loss in labels}
     comparison = Comparison(
         path,
-        tuple(runs),
-        {loss: tuple(run.path for run in done) for loss, done in runs.items()},
-        {loss: _values(done) for loss, done in runs.items()},
+        labels,
+        {loss: tuple(path / name for name in done) for loss, done in by_loss.items()},
+        {loss: _values([measured[name] for name in done]) for loss, done in by_loss.items()},
     )
     _write(comparison, dataset, first, [first_seed + k for k in range(seeds)], command)
     return comparison
@@ -235,8 +245,7 @@ def deviation(values: Sequence[float]) -> float:
     return statistics.stdev(values) if len(values) > 1 else 0.0
 
 
-def _values(runs: Sequence[Run]) -> dict[str, tuple[float, ...]]:
-    evaluations = [run.evaluation for run in runs if run.evaluation is not None]
+def _values(evaluations: Sequence[Mapping[str, Any]]) -> dict[str, tuple[float, ...]]:
     return {
         column.key: tuple(float(e[column.key]) for e in evaluations if e.get(column.key) is not None)
         for column in COLUMNS
@@ -248,33 +257,6 @@ def _resolved(data: Dataset, wishes: Wishes, reference: str, reporter: Reporter)
     for reason in resolved.reasons:
         reporter.say(reason)
     return resolved.config
-
-
-def _run(path: Path, config: Config, data: Dataset, resume: bool, reporter: Reporter) -> Run:
-    """Train one run of the comparison, or go on with it where it stopped."""
-    if not (resume and (path / "config.toml").is_file()):
-        return train_in(RunFolder.create(path, config), config, data, reporter=reporter)
-    folder = RunFolder.open(path)
-    begun = folder.config()
-    if replace(begun, command=config.command, arcwise=config.arcwise) != config:
-        raise RunError(
-            f"{path} was begun with other settings than this command's; see its config.toml."
-            " Give the same options to resume, or start another comparison with --out DIR."
-        )
-    return train_in(folder, begun, data, resumed=True, reporter=reporter)
-
-
-def _prepare_folder(path: Path, resume: bool) -> None:
-    if path.exists() and not resume and (not path.is_dir() or any(path.iterdir())):
-        raise RunError(
-            f"{path} already exists and is never overwritten. Continue it with --resume, or write elsewhere with --out DIR."
-        )
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise RunError(
-            f"the folder {path} cannot be written: {error.strerror or error}. Choose another with --out DIR."
-        ) from None
 
 
 def _write(comparison: Comparison, data: Dataset, config: Config, seeds: Sequence[int], command: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -17,6 +18,9 @@ from arcwise.training.device import describe
 from arcwise.training.run_folder import RunFolder
 
 PART = 2000
+
+# Measures the trained model, writes what it found into the run folder, and returns what evaluation.json holds.
+Measure = Callable[[RunFolder, Config, Dataset, Model, float, Reporter], dict[str, Any]]
 
 
 def measure(

@@ -45,9 +45,11 @@ class RunFolder:
         cls.must_be_free(path)
         folder = cls(path)
         try:
-            for part in (folder.checkpoints, folder.embeddings, folder.figures):
-                part.mkdir(parents=True, exist_ok=True)
+            # The config first: a folder with a config is a run that can be resumed, whatever else is missing.
+            path.mkdir(parents=True, exist_ok=True)
             write_file(folder.config_file, to_toml(config))
+            for part in (folder.checkpoints, folder.embeddings, folder.figures):
+                part.mkdir(exist_ok=True)
         except OSError as error:
             raise RunError(
                 f"the run folder {path} cannot be written: {error.strerror or error}. Choose another with --out DIR."
@@ -148,3 +150,17 @@ def stratified_rows(labels: Tensor, count: int) -> Tensor:
         return torch.arange(len(labels))[:count]
     share = max(1, count // len(classes))
     return torch.cat([(labels == c).nonzero().squeeze(1)[:share] for c in classes]).sort().values
+
+
+def prepare_folder(path: Path, resume: bool) -> None:
+    """Make the folder that many runs go into; one with anything in it is left alone unless it is gone on with."""
+    if path.exists() and not resume and (not path.is_dir() or any(path.iterdir())):
+        raise RunError(
+            f"{path} already exists and is never overwritten. Continue it with --resume, or write elsewhere with --out DIR."
+        )
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RunError(
+            f"the folder {path} cannot be written: {error.strerror or error}. Choose another with --out DIR."
+        ) from None

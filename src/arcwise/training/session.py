@@ -28,9 +28,9 @@ from arcwise.training.config import (
 )
 from arcwise.training.device import choose_device, describe
 from arcwise.training.estimate import estimate_seconds, in_words
-from arcwise.training.finish import measure
+from arcwise.training.finish import Measure, measure
 from arcwise.training.freed_memory import keep_freed_memory
-from arcwise.training.interrupt import stop_on_signals
+from arcwise.training.interrupt import StopRequest, stop_on_signals
 from arcwise.training.loop import Trainer
 from arcwise.training.loss_spec import LossSpec, parse_loss
 from arcwise.training.recipes import Wishes, resolve
@@ -245,16 +245,21 @@ def train_in(
     *,
     resumed: bool = False,
     reporter: Reporter,
+    stop: StopRequest | None = None,
+    measuring: Measure = measure,
 ) -> Run:
     """Train what the config describes in a run folder that is there, and measure it.
 
     Args:
         data: as it was loaded; what the config makes of it is made here.
+        stop: by whom a stop is asked for; by default Ctrl-C and SIGTERM do.
+        measuring: what is measured at the end, and written into the folder.
     """
     data = training_data(config, data)
     if config.train.device == "cpu":
         keep_freed_memory()
-    with _own_random_state(config.train.device), stop_on_signals() as stop:
+    listening = stop_on_signals() if stop is None else contextlib.nullcontext(stop)
+    with _own_random_state(config.train.device), listening as stop:
         model = build_model(config, data, custom)
         trainer = Trainer(folder, config, data, model, reporter)
         if resumed and trainer.restore():
@@ -264,7 +269,7 @@ def train_in(
             finished = trainer.step == trainer.total_steps or trainer.run(stop)
             if not finished:
                 return Run(folder.path, config, model, None, stop.signal_name)
-            evaluation = measure(folder, config, data, model, trainer.seconds, reporter)
+            evaluation = measuring(folder, config, data, model, trainer.seconds, reporter)
     model.backbone.eval()
     model.head.eval()
     return Run(folder.path, config, model, evaluation, stop.signal_name)
