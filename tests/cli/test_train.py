@@ -14,7 +14,7 @@ import torch
 from PIL import Image
 from safetensors.torch import load_file
 
-from arcwise.cli.train import summary
+from arcwise.cli.train import doubtful_labels, summary
 from arcwise.training.comparison import COLUMNS
 
 Command = Callable[..., Any]
@@ -77,6 +77,18 @@ def test_what_could_not_be_measured_is_a_dash_in_the_table() -> None:
     rows = summary({column.key: 0.5 for column in COLUMNS if column.key != "eer"} | {"eer": None})
     assert [value for name, value in rows if name.startswith("EER")] == ["–"]
     assert sum(value == "–" for _, value in rows) == 1
+
+
+def test_doubtful_labels_are_counted_and_their_list_is_named(arcwise: Command) -> None:
+    done = arcwise("train", "digits", *SHORT, "--set", "data.label_noise=0.3")
+    assert " training samples lie nearer to another class than to their own and may be mislabelled: " in done.out
+    assert Path("runs/digits-arcface/mislabelled.csv").is_file()
+    assert "runs/digits-arcface/mislabelled.csv\n" in done.out
+    assert "training labels were replaced by another class on purpose (data.label_noise = 0.3)." in done.err
+    one = "1 of 1,437 training samples lies nearer to another class than to its own and may be mislabelled: run/mislabelled.csv"
+    assert doubtful_labels(Path("run"), {"num_suspect": 1, "num_judged": 1437}) == one
+    assert doubtful_labels(Path("run"), {"num_suspect": 0, "num_judged": 1437}) is None
+    assert doubtful_labels(Path("run"), {}) is None
 
 
 def test_the_command_is_written_into_the_config_and_can_be_run_from_it(arcwise: Command, tmp_path: Path) -> None:

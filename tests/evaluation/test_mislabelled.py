@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator
 
 import pytest
 import torch
@@ -47,9 +46,8 @@ def naive(embeddings: Tensor, labels: Tensor, centers: Tensor) -> list[tuple[int
 
 
 @pytest.fixture(params=[1, 37, 1 << 24])
-def in_tiles(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def in_tiles(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "ENTRIES_AT_ONCE", request.param)
-    return
 
 
 @pytest.mark.usefixtures("in_tiles")
@@ -179,3 +177,29 @@ def test_paths_that_do_not_fit_and_a_top_below_nothing_are_refused() -> None:
         ConfigError, match=re.escape("top must be 0 or more samples to list; got -1. Leave it out to list all.")
     ):
         likely_mislabelled(embeddings, labels, centers, top=-1)
+
+
+def test_a_ranking_is_held_against_the_truth_by_the_definition() -> None:
+    embeddings, labels, centers = clouds(spread=1.2)
+    wrong = torch.arange(80) % 10 == 0
+    ranked = likely_mislabelled(embeddings, labels, centers)
+    places = [place for place, suspect in enumerate(ranked) if wrong[suspect.row]]
+    found = ranked.against(wrong)
+    assert found.num_wrong == 8
+    assert found.found == sum(place < 8 for place in places) / 8
+    assert found.average_precision == pytest.approx(sum((n + 1) / (place + 1) for n, place in enumerate(places)) / 8)
+    assert 0 < found.found < 1
+
+
+def test_what_is_not_listed_is_not_found() -> None:
+    embeddings, labels, centers = clouds()
+    found = likely_mislabelled(embeddings, labels, centers, top=4).against(torch.arange(80) % 10 == 0)
+    assert (found.num_wrong, found.found, found.average_precision) == (8, 0.5, 0.5)
+
+
+def test_nothing_can_be_found_where_nothing_is_wrong() -> None:
+    embeddings, labels, centers = clouds()
+    found = likely_mislabelled(embeddings, labels, centers).against(torch.zeros(80))
+    assert found.num_wrong == 0
+    assert math.isnan(found.found)
+    assert math.isnan(found.average_precision)

@@ -92,6 +92,8 @@ def train(
     else:
         print(f"\n{run.path}")
         print_table([["measured on the test part", ""], *summary(run.evaluation)])
+        if doubt := doubtful_labels(run.path, run.evaluation):
+            print(doubt)
     next_command(f"arcwise report {shlex.quote(str(run.path))}", output)
     return 0
 
@@ -111,6 +113,17 @@ def tell_stopped(signal_name: str, go_on: str) -> int:
     """Say that everything is saved, and how to go on, even to those who want no progress shown; returns the exit code."""
     print(f"arcwise: stopped by {signal_name}; everything is saved. Go on with: {go_on}", file=sys.stderr)
     return 143 if signal_name == "SIGTERM" else 130
+
+
+def doubtful_labels(path: Path, evaluation: dict[str, Any]) -> str | None:
+    """How many training labels look wrong and where they are listed; None where none does."""
+    count = evaluation.get("num_suspect") or 0
+    if not count:
+        return None
+    lie = (
+        "lie nearer to another class than to their own" if count > 1 else "lies nearer to another class than to its own"
+    )
+    return f"{count:,} of {evaluation['num_judged']:,} training samples {lie} and may be mislabelled: {path / 'mislabelled.csv'}"
 
 
 def summary(evaluation: dict[str, Any]) -> list[list[str]]:

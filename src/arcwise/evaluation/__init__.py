@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from arcwise.evaluation.geometry import Geometry, geometry
-from arcwise.evaluation.mislabelled import Mislabelled, Suspect, likely_mislabelled
+from arcwise.evaluation.mislabelled import Found, Mislabelled, Suspect, likely_mislabelled
 from arcwise.evaluation.nearest_centre import ClassMeans, accuracy, class_means, nearest_by_angle, nearest_by_distance
 from arcwise.evaluation.robustness import NoiseResult, robustness
 from arcwise.evaluation.summary import Evaluation, evaluate_embeddings
@@ -12,6 +12,7 @@ from arcwise.evaluation.verification import Verification, verification
 __all__ = [
     "ClassMeans",
     "Evaluation",
+    "Found",
     "Geometry",
     "Mislabelled",
     "NoiseResult",

@@ -44,6 +44,21 @@ class Suspect:
         return self.own_angle - self.other_angle
 
 
+@dataclass(frozen=True)
+class Found:
+    """How well a ranking finds labels that are known to be wrong. Shares of one; NaN where none is wrong.
+
+    Attributes:
+        num_wrong: how many are wrong.
+        found: the share of them among the first `num_wrong` of the ranking; precision and recall are the same there.
+        average_precision: the mean, over the wrong ones, of the share of wrong ones down to their place in the ranking.
+    """
+
+    num_wrong: int
+    found: float
+    average_precision: float
+
+
 @dataclass(frozen=True, eq=False)
 class Mislabelled:
     """Samples ranked by how likely their label is wrong, the likeliest first. `ranked[0]` and `for suspect in ranked` give `Suspect`s.
@@ -89,6 +104,19 @@ class Mislabelled:
 
     def __iter__(self) -> Iterator[Suspect]:
         return (self[place] for place in range(len(self)))
+
+    def against(self, wrong: Tensor) -> Found:
+        """Hold the ranking against the truth: `wrong` (M,) says of each row of the embeddings whether its label is wrong.
+
+        Wrong rows that are not in the list count as not found.
+        """
+        wrong = wrong.detach().cpu().bool()
+        num_wrong = int(wrong.sum())
+        if num_wrong == 0:
+            return Found(0, math.nan, math.nan)
+        hits = wrong[self.rows].to(torch.float64)
+        precision = hits.cumsum(0) / torch.arange(1, len(hits) + 1)
+        return Found(num_wrong, float(hits[:num_wrong].sum()) / num_wrong, float((precision * hits).sum()) / num_wrong)
 
     def table(self, classes: Sequence[str] = (), rows: int = SHOWN) -> list[list[str]]:
         """A header and the first `rows` of the ranking for a person, with the names of the classes where they are given."""

@@ -16,6 +16,7 @@ from arcwise.training.build import Model
 from arcwise.training.config import Config
 from arcwise.training.device import describe
 from arcwise.training.run_folder import RunFolder
+from arcwise.training.suspects import list_suspects
 
 PART = 2000
 
@@ -69,7 +70,7 @@ def measure(
         "device": describe(model.device),
         "torch": torch.__version__,
     }
-    record = {**measured.to_dict(), **facts}
+    record = {**measured.to_dict(), **list_suspects(folder, data, train_embeddings), **facts}
     bias = getattr(model.head, "bias", None)
     folder.save_embeddings(
         "final",

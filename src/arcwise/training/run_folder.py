@@ -1,6 +1,6 @@
 """The run folder: what training writes and every later stage reads.
 
-config.toml   metrics.jsonl   evaluation.json   checkpoints/   embeddings/   figures/
+config.toml   metrics.jsonl   evaluation.json   mislabelled.csv   checkpoints/   embeddings/   figures/
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ class RunFolder:
         self.config_file = path / "config.toml"
         self.metrics_file = path / "metrics.jsonl"
         self.evaluation_file = path / "evaluation.json"
+        self.mislabelled_file = path / "mislabelled.csv"
         self.checkpoints = path / "checkpoints"
         self.embeddings = path / "embeddings"
         self.figures = path / "figures"
@@ -111,6 +112,10 @@ class RunFolder:
     def write_evaluation(self, evaluation: Mapping[str, Any]) -> None:
         """Write evaluation.json."""
         self._write(self.evaluation_file, json.dumps(evaluation, indent=1) + "\n")
+
+    def write_mislabelled(self, text: str) -> None:
+        """Write mislabelled.csv."""
+        self._write(self.mislabelled_file, text)
 
     def evaluation(self) -> dict[str, Any] | None:
         """The run's evaluation, if it has got that far."""
