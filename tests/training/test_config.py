@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from arcwise import losses
 from arcwise.data import AUGMENTATIONS
 from arcwise.errors import ConfigError
 from arcwise.training.config import (
@@ -30,7 +31,7 @@ from arcwise.training.config import (
 PLAIN = Config(
     DataConfig("digits"),
     BackboneConfig("vgg8", 3),
-    LossConfig("arcface", scale=12.5, margin={"m": 0.5}),
+    LossConfig("arcface", scale=12.5, margin={"m": 0.5}, terms={"triplet": {"weight": 0.5, "m": 0.2, "mining": "all"}}),
     TrainConfig(epochs=3),
 )
 
@@ -51,10 +52,15 @@ configs = st.builds(
     backbone=st.builds(BackboneConfig, name=text, dim=st.integers(2, 10**6)),
     loss=st.builds(
         LossConfig,
-        name=text,
+        name=text.filter(lambda name: name != "softmax"),
         scale=positive,
         warmup_epochs=zero_or_more,
-        margin=st.dictionaries(names, st.floats(allow_nan=False) | text, max_size=3),
+        margin=st.dictionaries(names, st.floats(allow_nan=False) | text | st.booleans(), max_size=3),
+        centers_per_class=st.integers(1, 100),
+        filter_above=st.floats(-1, 1, exclude_min=True),
+        terms=st.dictionaries(
+            st.sampled_from(losses.names()), st.fixed_dictionaries({"weight": positive}, optional={}), max_size=3
+        ),
     ),
     train=st.builds(
         TrainConfig,
@@ -105,6 +111,19 @@ def test_every_key_is_written_out_and_read_by_any_toml_reader() -> None:
         ('optimiser = "sgd"', 'optimiser = "sdg"', "must be one of sgd, adamw; got 'sdg'. Did you mean sgd"),
         ('name = "vgg8"', "name = 8", r"\[backbone\] name must be text; got 8"),
         ("[loss.margin]\nm = 0.5", "margin = 0.5", r"\[loss\] margin must be a table; got 0\.5"),
+        ("[loss.terms.triplet]", "[loss.terms.tripelt]", r"there is no term 'tripelt'\. Did you mean triplet\?"),
+        ("weight = 0.5", "weight = 0", r"loss\.terms\.triplet\.weight must be a positive number; got 0\. Or leave"),
+        ("weight = 0.5", "weight = nan", r"loss\.terms\.triplet\.weight must be a positive number; got nan"),
+        ("weight = 0.5", "weight = true", r"loss\.terms\.triplet\.weight must be a positive number; got True"),
+        ("weight = 0.5", "wieght = 0.5", r"triplet has no parameter 'wieght'"),
+        ("m = 0.2", "m = 20", r"m must be in \[0, π/2\) radians; got 20\. If that is in degrees"),
+        ("m = 0.2", 'm = "wide"', r"triplet's m must be a number, such as 0\.35; got 'wide'"),
+        ('mining = "all"', 'mining = "al"', r"triplet's mining cannot be 'al'\. Did you mean all\?"),
+        ("[loss.terms.triplet]\n", "[loss.terms]\nintra = 0.1\n", r"\[loss\] terms\.intra must be a table; got 0\.1"),
+        ("centers_per_class = 1", "centers_per_class = 0", r"loss\.centers_per_class must be at least 1; got 0"),
+        ("centers_per_class = 1", "centers_per_class = 1.5", r"centers_per_class must be a whole number; got 1\.5"),
+        ("filter_above = 1.0", "filter_above = 1.1", r"loss\.filter_above must be a cosine in \(−1, 1\]; got 1\.1"),
+        ("filter_above = 1.0", "filter_above = nan", r"loss\.filter_above must be a cosine in \(−1, 1\]; got nan"),
         ("scale = 12.5", "scale = 0", r"loss.scale must be a positive number; got 0\.0"),
         ("dim = 3", "dim = 1", "backbone.dim must be at least 2; got 1"),
         ("momentum = 0.9", "momentum = 1", r"train.momentum must be in \[0, 1\); got 1\.0"),
@@ -192,6 +211,19 @@ def test_a_file_that_is_no_config_is_one_sentence(tmp_path: Path) -> None:
         with pytest.raises(ConfigError, match=message) as raised:
             read_config(path)
         assert str(path) in str(raised.value)
+
+
+def test_softmax_has_neither_several_centres_nor_a_filter() -> None:
+    for loss in (LossConfig("softmax", centers_per_class=3), LossConfig("softmax", filter_above=0.5)):
+        with pytest.raises(
+            ConfigError, match=r"softmax has one centre for each class and filters nothing; got .*Choose"
+        ):
+            replace(PLAIN, loss=loss)
+
+
+def test_a_term_may_leave_out_what_is_usual() -> None:
+    short = to_toml(PLAIN).replace('weight = 0.5\nm = 0.2\nmining = "all"\n', "")
+    assert from_toml(short).loss.terms == {"triplet": {}}
 
 
 def test_softmax_needs_no_scale_and_a_margin_does() -> None:

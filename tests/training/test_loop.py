@@ -16,6 +16,7 @@ from safetensors import safe_open
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
+from arcwise import losses
 from arcwise.backbones import build
 from arcwise.data import Dataset, Split
 from arcwise.errors import CheckpointError, TrainingError
@@ -83,6 +84,18 @@ SETTINGS = [
         },
     ),
     Setting("softmax", {"loss": LossConfig("softmax"), "dim": 5}),
+    Setting(
+        "terms",
+        {
+            "loss": LossConfig(
+                "arcface", 10.0, 1.0, {"m": 0.3}, terms={name: {"weight": 0.1} for name in losses.names()}
+            ),
+            "augment": "affine",
+        },
+    ),
+    Setting(
+        "softmax-center", {"loss": LossConfig("softmax", terms={"center": {"weight": 0.003}}), "precision": "bf16"}
+    ),
 ]
 
 
@@ -252,6 +265,78 @@ def test_metrics_tell_every_step_and_epoch(tmp_path: Path, small_digits: Dataset
         assert 0 <= line["test_accuracy"] <= 1
         assert 0 < line["test_angle"] < 180
     assert epochs[1]["seconds"] > epochs[0]["seconds"] > 0
+
+
+def test_every_term_is_told_under_its_own_name(tmp_path: Path, small_digits: Dataset, make_config: MakeConfig) -> None:
+    weights = {name: 0.1 * (k + 1) for k, name in enumerate(losses.names())}
+    loss = LossConfig("arcface", 10.0, margin={"m": 0.3}, terms={name: {"weight": w} for name, w in weights.items()})
+    run = trainer(tmp_path / "run", make_config(loss=loss), small_digits)
+    run.run(StopRequest())
+    told = [line for line in run.folder.metrics() if line["kind"] in ("step", "epoch")]
+    assert len(told) == 16
+    for line in told:
+        parts = line["head_loss"] + sum(weight * line[name] for name, weight in weights.items())
+        assert line["loss"] == pytest.approx(parts, rel=1e-5)
+    plain = trainer(tmp_path / "plain", make_config(), small_digits)
+    plain.run(StopRequest())
+    first = next(line for line in plain.folder.metrics() if line["kind"] == "step")
+    assert told[0].keys() - first.keys() == {"head_loss", *losses.names()}
+    assert told[0]["head_loss"] == pytest.approx(first["loss"])
+
+
+def test_what_a_term_learns_is_trained_clipped_not_decayed_and_saved(
+    tmp_path: Path, small_digits: Dataset, make_config: MakeConfig
+) -> None:
+    loss = LossConfig("arcface", 10.0, margin={"m": 0.3}, terms={"proxy-anchor": {}, "center": {}})
+    config = make_config(loss=loss, weight_decay=0.5, epochs=1)
+    run = trainer(tmp_path / "run", config, small_digits)
+    terms = run.model.objective.terms
+    before = {name: value.clone() for name, value in terms.state_dict().items()}
+    assert before.keys() == {"proxy-anchor.proxies", "center.centers"}
+    decay = {id(p): group["weight_decay"] for group in run.optimiser.param_groups for p in group["params"]}
+    assert [decay[id(p)] for p in terms.parameters()] == [0.0]
+    run.take_step()
+    gradients = [
+        p.grad for p in [*run.model.backbone.parameters(), *run.model.objective.parameters()] if p.grad is not None
+    ]
+    assert any(gradient is p.grad for p in terms.parameters() for gradient in gradients)
+    assert float(torch.cat([g.flatten() for g in gradients]).norm()) == pytest.approx(1.0, rel=1e-3)
+    run.run(StopRequest())
+    after = terms.state_dict()
+    assert all(not torch.equal(after[name], value) for name, value in before.items())
+    again = trainer(tmp_path / "run", config, small_digits)
+    assert again.restore()
+    for name, value in again.model.objective.terms.state_dict().items():
+        assert torch.equal(value, after[name])
+
+
+def test_a_checkpoint_without_a_term_does_not_pass_for_one_with_it(
+    tmp_path: Path, small_digits: Dataset, make_config: MakeConfig
+) -> None:
+    trainer(tmp_path / "run", make_config(), small_digits).save()
+    loss = LossConfig("arcface", 10.0, margin={"m": 0.3}, terms={"center": {}})
+    with pytest.raises(CheckpointError, match="belongs to another model than the config describes"):
+        trainer(tmp_path / "run", make_config(loss=loss), small_digits).restore()
+
+
+def test_a_term_that_is_not_finite_stops_training_and_is_named(
+    tmp_path: Path, small_digits: Dataset, make_config: MakeConfig
+) -> None:
+    loss = LossConfig("arcface", 10.0, margin={"m": 0.3}, terms={"proxy-anchor": {}})
+    run = trainer(tmp_path / "run", make_config(loss=loss), small_digits)
+    with torch.no_grad():
+        next(iter(run.model.objective.terms.parameters()))[0, 0] = torch.nan
+    with pytest.raises(TrainingError, match=r"terms\.proxy-anchor\.proxies.*The last checkpoint is intact"):
+        run.run(StopRequest())
+
+
+def test_the_same_head_is_drawn_whatever_stands_beside_it(small_digits: Dataset, make_config: MakeConfig) -> None:
+    terms = {"proxy-anchor": {"weight": 0.1}}
+    plain, beside = (
+        build_model(make_config(loss=LossConfig("arcface", 10.0, margin={"m": 0.3}, terms=t)), small_digits)
+        for t in ({}, terms)
+    )
+    assert torch.equal(plain.head.weight, beside.head.weight)
 
 
 def test_what_the_test_part_reaches_is_what_the_model_reaches(

@@ -14,26 +14,33 @@ from arcwise.data import Dataset, prepare
 from arcwise.errors import ConfigError
 from arcwise.heads import Head, MarginHead, SoftmaxHead
 from arcwise.training.config import Config
+from arcwise.training.objective import Objective
+from arcwise.training.term_table import build_terms
 
 
 @dataclass
 class Model:
-    """A backbone, the head it was trained under, and how its input is prepared.
+    """A backbone, what it was trained under, and how its input is prepared.
 
     Attributes:
         backbone: pictures (B, C, H, W), or features (B, F), prepared -> embeddings (B, D).
-        head: the class centres.
+        objective: the head and the terms beside it.
         mean: per channel (or column) of the training data.
         std: beside `mean`.
     """
 
     backbone: nn.Module
-    head: Head
+    objective: Objective
     mean: Tensor
     std: Tensor
     device: torch.device
     precision: str
     channels_last: bool
+
+    @property
+    def head(self) -> Head:
+        """The class centres."""
+        return self.objective.head
 
     def prepared(self, images: Tensor) -> Tensor:
         """Raw pictures or features as the backbone wants them."""
@@ -77,7 +84,8 @@ def build_head(config: Config, num_classes: int, steps_per_epoch: int) -> Head:
 def build_model(config: Config, data: Dataset, backbone: nn.Module | None = None) -> Model:
     """The model that the config describes, with weights drawn from the config's seed.
 
-    The backbone is drawn first: the same seed gives the same backbone under every loss.
+    The backbone is drawn first, then the head, and the terms leave the random numbers as they were: the same seed gives the same backbone
+    under every loss, and the same head and dropout whatever stands beside it.
     """
     if data.kind == "features" and config.data.augment != "none":
         raise ConfigError(f"features cannot be augmented; got data.augment={config.data.augment!r}. Use none.")
@@ -89,13 +97,15 @@ def build_model(config: Config, data: Dataset, backbone: nn.Module | None = None
         else backbones.build(config.backbone.name, shape=data.shape, dim=config.backbone.dim)
     )
     head = build_head(config, data.num_classes, steps_per_epoch(config, data))
+    with torch.random.fork_rng(devices=[]):
+        terms = build_terms(config.loss.terms, config.backbone.dim, data.num_classes)
     channels_last = config.train.channels_last and data.kind == "image"
     network.to(device)
     if channels_last:
         network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     model = Model(
         backbone=network,
-        head=head.to(device),
+        objective=Objective(head, terms).to(device),
         mean=data.mean.to(device),
         std=data.std.to(device),
         device=device,

@@ -17,8 +17,8 @@ from typing import Any, Literal, TypeVar, get_type_hints
 from arcwise._version import __version__
 from arcwise.data import AUGMENTATIONS
 from arcwise.errors import ConfigError, did_you_mean
-
-MarginValue = float | str
+from arcwise.training.loss_spec import Value
+from arcwise.training.term_table import check_table
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,10 @@ class LossConfig:
     name: str
     scale: float = 0.0  # 0: none, as in softmax
     warmup_epochs: float = 0.0
-    margin: Mapping[str, MarginValue] = field(default_factory=dict)
+    margin: Mapping[str, Value] = field(default_factory=dict)
+    centers_per_class: int = 1
+    filter_above: float = 1.0  # negatives whose cosine is above it are dropped; 1: none
+    terms: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)  # beside the head, each with its weight
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,7 @@ class Config:
         _check(self)
 
 
+_TABLES = ("margin", "terms")
 SECTIONS: dict[str, type] = {"data": DataConfig, "backbone": BackboneConfig, "loss": LossConfig, "train": TrainConfig}
 
 T = TypeVar("T")
@@ -102,6 +106,7 @@ def _check(config: Config) -> None:
         ("train.weight_decay", train.weight_decay, 0),
         ("train.clip_norm", train.clip_norm, 0),
         ("loss.warmup_epochs", config.loss.warmup_epochs, 0),
+        ("loss.centers_per_class", config.loss.centers_per_class, 1),
         ("data.image_size", config.data.image_size, 0),
     ):
         if not value >= least or value == math.inf:
@@ -127,6 +132,17 @@ def _check(config: Config) -> None:
         raise ConfigError(f"train.seed must be in 0 … 2³¹ − 1; got {train.seed}.")
     if not (config.loss.name == "softmax" or 0 < config.loss.scale < math.inf):
         raise ConfigError(f"loss.scale must be a positive number; got {config.loss.scale}.")
+    if not -1 < config.loss.filter_above <= 1:
+        raise ConfigError(
+            f"loss.filter_above must be a cosine in (−1, 1]; got {config.loss.filter_above}. 1 drops no negatives."
+        )
+    if config.loss.name == "softmax" and (config.loss.centers_per_class, config.loss.filter_above) != (1, 1.0):
+        raise ConfigError(
+            "softmax has one centre for each class and filters nothing; got"
+            f" loss.centers_per_class {config.loss.centers_per_class} and loss.filter_above {config.loss.filter_above}."
+            " Choose norm-softmax, or leave both at 1."
+        )
+    check_table(config.loss.terms)
 
 
 def to_toml(config: Config) -> str:
@@ -134,10 +150,11 @@ def to_toml(config: Config) -> str:
     lines = [f"arcwise = {_toml(config.arcwise)}", f"command = {_toml(config.command)}"]
     for section in SECTIONS:
         values = asdict(getattr(config, section))
-        table = values.pop("margin", None)
+        margin, terms = values.pop("margin", {}), values.pop("terms", {})
         lines += ["", f"[{section}]", *(f"{key} = {_toml(value)}" for key, value in values.items())]
-        if table:
-            lines += ["", f"[{section}.margin]", *(f"{key} = {_toml(value)}" for key, value in table.items())]
+        for name, table in {"margin": margin, **{f"terms.{name}": table for name, table in terms.items()}}.items():
+            if table:
+                lines += ["", f"[{section}.{name}]", *(f"{key} = {_toml(value)}" for key, value in table.items())]
     return "\n".join(lines) + "\n"
 
 
@@ -179,7 +196,7 @@ def with_settings(config: Config, settings: Mapping[str, str]) -> Config:
     """Change single values by dotted keys, as `--set train.lr=0.05` gives them."""
     for dotted, text in settings.items():
         section, _, key = dotted.partition(".")
-        known = [f"{name}.{f.name}" for name, cls in SECTIONS.items() for f in fields(cls) if f.name != "margin"]
+        known = [f"{name}.{f.name}" for name, cls in SECTIONS.items() for f in fields(cls) if f.name not in _TABLES]
         if dotted not in known:
             raise ConfigError(f"there is no setting {dotted!r}. {did_you_mean(dotted, known)}")
         part = getattr(config, section)
@@ -222,7 +239,12 @@ def _convert(value: Any, hint: Any, where: str) -> Any:
         return float(value)
     if isinstance(hint, type) and type(value) is hint:
         return value
-    if typing.get_origin(hint) is not None and isinstance(value, Mapping):  # the margin's own parameters
+    if typing.get_origin(hint) is not None and isinstance(
+        value, Mapping
+    ):  # parameters, or a table of them for each term
+        inner = typing.get_args(hint)[1]
+        if typing.get_origin(inner) is Mapping:
+            return {key: _convert(table, inner, f"{where}.{key}") for key, table in value.items()}
         return dict(value)
     raise ConfigError(f"{where} must be {_kind(hint)}; got {value!r}.")
 

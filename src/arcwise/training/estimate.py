@@ -20,14 +20,14 @@ def estimate_seconds(config: Config, data: Dataset, backbone: torch.nn.Module | 
     devices = [torch.device(config.train.device)] if config.train.device.startswith("cuda") else []
     with torch.random.fork_rng(devices=devices):
         model = build_model(config, data, copy.deepcopy(backbone))
-        optimiser = make_optimiser((model.backbone, model.head), config.train)
+        optimiser = make_optimiser((model.backbone, model.objective), config.train)
         rows = torch.arange(config.train.batch_size) % len(data.train.labels)
         images, labels = data.train.images[rows].to(model.device), data.train.labels[rows].to(model.device)
 
         def step() -> None:
             with model.autocast():
                 embeddings = model.backbone(model.prepared(images))
-            loss = model.head(embeddings, labels)
+            loss, _ = model.objective(embeddings, labels)
             optimiser.zero_grad()
             loss.backward()
             optimiser.step()

@@ -27,6 +27,7 @@ from arcwise.training.interrupt import StopRequest
 from arcwise.training.meters import Meters
 from arcwise.training.nested_state import flatten_state, unflatten_state
 from arcwise.training.non_finite import first_non_finite
+from arcwise.training.objective import Parts
 from arcwise.training.optimiser import learning_rate, make_optimiser, set_learning_rate
 from arcwise.training.run_folder import RunFolder, snapshot_name, stratified_rows
 
@@ -50,8 +51,9 @@ class Trainer:
         self.steps_per_epoch = steps_per_epoch(config, data)
         self.total_steps = train.epochs * self.steps_per_epoch
         self.network: nn.Module = torch.compile(model.backbone) if train.compile else model.backbone  # type: ignore[assignment]
-        self.optimiser = make_optimiser((model.backbone, model.head), train)
-        self.meters, self.window = Meters(model.device), Meters(model.device)
+        self.optimiser = make_optimiser((model.backbone, model.objective), train)
+        parts = model.objective.part_names
+        self.meters, self.window = Meters(model.device, parts), Meters(model.device, parts)
         self.step = 0
         self.seconds = 0.0
         # On a GPU every look at a number waits for the device.
@@ -96,20 +98,20 @@ class Trainer:
         lr = learning_rate(step, self.total_steps, config)
         set_learning_rate(self.optimiser, lr)
         model.backbone.train()
-        model.head.train()
+        model.objective.train()
         batch = self._batch(step)
         with model.autocast():
             embeddings = self.network(batch.inputs)
-        loss, stats = model.head(embeddings, batch.labels, return_stats=True)
+        loss, parts = model.objective(embeddings, batch.labels)
         self.optimiser.zero_grad(set_to_none=True)
         loss.backward()
         norm = self._clip_gradients()
         looks = (step + 1) % self.look_every == 0 or step + 1 == self.total_steps
         if looks:
-            self._look(step, loss, stats, embeddings, norm, batch)
+            self._look(step, loss, parts, embeddings, norm, batch)
         self.optimiser.step()
-        self.meters.add(loss, stats)
-        self.window.add(loss, stats)
+        self.meters.add(loss, parts.stats, parts.values)
+        self.window.add(loss, parts.stats, parts.values)
         self.step += 1
         self.seconds += time.perf_counter() - started
         stage.update(stage.text, done=self.step)
@@ -153,11 +155,16 @@ class Trainer:
             learning_rate=self.config.train.lr,
         )
 
-    def _look(self, step: int, loss: Tensor, stats: Stats, embeddings: Tensor, norm: Tensor, batch: _Batch) -> None:
-        """Let the health monitor see the step, before the optimiser takes it."""
+    def _look(self, step: int, loss: Tensor, parts: Parts, embeddings: Tensor, norm: Tensor, batch: _Batch) -> None:
+        """Let the health monitor see the step, before the optimiser takes it.
+
+        What it expects of a loss is that of the head alone; a term that is not finite makes the whole so.
+        """
+        whole, stats = float(loss.detach()), parts.stats
+        of_head = float(parts.values["head_loss"]) if parts.values and math.isfinite(whole) else whole
         troubles = self.health.observe(
             step + 1,
-            loss=float(loss.detach()),
+            loss=of_head,
             accuracy=stats.accuracy(),
             embeddings=embeddings.detach(),
             labels=batch.labels,
@@ -174,11 +181,13 @@ class Trainer:
 
     def _origin(self, batch: _Batch) -> str:
         with self.model.autocast():
-            return first_non_finite(self.network, batch.inputs, head=self.model.head, labels=batch.labels)
+            return first_non_finite(
+                self.network, batch.inputs, head=self.model.objective, labels=batch.labels, prefix=""
+            )
 
     def _clip_gradients(self) -> Tensor:
         """Shorten the gradient of the whole model to the longest that is allowed; returns its length before that."""
-        parameters = [*self.model.backbone.parameters(), *self.model.head.parameters()]
+        parameters = [*self.model.backbone.parameters(), *self.model.objective.parameters()]
         gradients = [p.grad for p in parameters if p.grad is not None]
         norm: Tensor = torch.stack(torch._foreach_norm(gradients)).norm()
         if self.config.train.clip_norm:
@@ -281,6 +290,7 @@ class Trainer:
         state: dict[str, Any] = {
             "backbone": dict(model.backbone.state_dict()),
             "head": dict(model.head.state_dict()),
+            "terms": dict(model.objective.terms.state_dict()),
             "optimiser": self.optimiser.state_dict(),
             "meters": self.meters.sums,
             "window": self.window.sums,
@@ -303,6 +313,9 @@ class Trainer:
             # load_state_dict copies into what is there and so keeps devices and memory formats.
             self.model.backbone.load_state_dict(state["backbone"])
             self.model.head.load_state_dict(state["head"])
+            self.model.objective.terms.load_state_dict(
+                state.get("terms", {})
+            )  # runs from before there were terms have none
             self.optimiser.load_state_dict(state["optimiser"])
         except (RuntimeError, ValueError, KeyError) as error:
             raise CheckpointError(

@@ -14,7 +14,12 @@ _ROWS_NAMED = 5
 
 
 def first_non_finite(
-    module: nn.Module, inputs: Tensor, *, head: nn.Module | None = None, labels: Tensor | None = None
+    module: nn.Module,
+    inputs: Tensor,
+    *,
+    head: nn.Module | None = None,
+    labels: Tensor | None = None,
+    prefix: str = "head.",
 ) -> str:
     """Run the batch again and say in plain words where values first became NaN or infinite.
 
@@ -26,6 +31,7 @@ def first_non_finite(
         inputs: the batch that it was given.
         head: the loss head; it is called with the embeddings and `labels`, and the gradients are looked at as well.
         labels: (B,) class numbers; needed with `head`.
+        prefix: what the names of things in the head begin with.
 
     Returns:
         Words that fit "it began in …": "the pictures themselves (rows 3, 17)", "the parameter blocks.0.conv.weight",
@@ -35,7 +41,7 @@ def first_non_finite(
         return f"{'the pictures' if inputs.dim() == 4 else 'the inputs'} themselves ({_rows(inputs)})"
     parts = [("", getattr(module, "_orig_mod", module))]
     if head is not None:
-        parts.append(("head.", head))
+        parts.append((prefix, head))
     for prefix, part in parts:
         for name, parameter in part.named_parameters():
             if _is_bad(parameter):

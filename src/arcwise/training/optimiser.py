@@ -13,8 +13,8 @@ from arcwise.training.config import TrainConfig
 def make_optimiser(modules: Iterable[nn.Module], config: TrainConfig) -> torch.optim.Optimizer:
     """SGD with Nesterov momentum, or AdamW; weight decay on the matrices of the backbone only.
 
-    Class centres, biases and normalisation weights are not decayed. A centre's norm has no say in its direction; decaying it would
-    only raise its effective learning rate.
+    The backbone is the first of the modules. Class centres, proxies, biases and normalisation weights are not decayed. A centre's norm
+    has no say in its direction; decaying it would only raise its effective learning rate.
     """
     backbone, *others = modules
     decayed: list[nn.Parameter] = []

@@ -14,6 +14,7 @@ from arcwise.errors import ConfigError
 from arcwise.training.config import BackboneConfig, Config, DataConfig, LossConfig, TrainConfig, with_settings
 from arcwise.training.device import choose_device, gains_from_bf16
 from arcwise.training.loss_spec import LossSpec
+from arcwise.training.term_table import table_of
 
 DIM = 128
 
@@ -136,15 +137,22 @@ def choose_loss(wishes: Wishes, num_classes: int, dim: int) -> tuple[LossConfig,
             raise ConfigError(
                 f"softmax has neither a margin nor a scale; leave {given} out, or choose --loss norm-softmax."
             )
-        return LossConfig("softmax"), ()
+        return LossConfig("softmax", terms=table_of(spec.terms)), ()
     parameters: dict[str, Any] = dict(spec.margin)
     if wishes.margin is not None:
         if "m" not in margins.margin_class(spec.name).__dataclass_fields__:  # type: ignore[attr-defined]
             raise ConfigError(f"{spec.name} has no single margin m; write its parameters: {spec.name}(name=value).")
         parameters["m"] = wishes.margin
     margin = margins.build(spec.name, **parameters)
+    loss = LossConfig(
+        spec.name,
+        margin=margin.parameters(),
+        centers_per_class=spec.centers_per_class,
+        filter_above=spec.filter_above,
+        terms=table_of(spec.terms),
+    )
     if wishes.scale is not None:
-        return LossConfig(spec.name, scale=wishes.scale, margin=margin.parameters()), ()
+        return replace(loss, scale=wishes.scale), ()
     choice = margins.choose_scale(num_classes, dim, margin)
-    loss = LossConfig(spec.name, scale=round(choice.scale, 4), margin=choice.margin.parameters())
+    loss = replace(loss, scale=round(choice.scale, 4), margin=choice.margin.parameters())
     return loss, (f"{spec.name}: {choice.reasoning}",)

@@ -9,6 +9,7 @@ from arcwise.data import Dataset
 from arcwise.errors import ConfigError
 from arcwise.training.config import Config, with_settings
 from arcwise.training.loss_spec import LossSpec
+from arcwise.training.term_table import TermTable, table_of
 
 
 def folder_to_resume(
@@ -44,12 +45,26 @@ def same_run(config: Config, loss: LossSpec | None, settings: Mapping[str, str],
         same_setting("loss", loss.name, config.loss.name)
         for parameter, given in loss.margin.items():
             same_setting(f"loss {parameter}", given, config.loss.margin.get(parameter))
+        same_setting("centers", loss.centers_per_class, config.loss.centers_per_class)
+        same_setting("filter", loss.filter_above, config.loss.filter_above)
+        same_setting("terms", _terms(table_of(loss.terms)), _terms(config.loss.terms))
     for name, value in wanted.items():
         same_setting(name, value, begun[name])
     if with_settings(config, settings) != config:
         raise ConfigError(
             f"this run was begun with other settings than {dict(settings)}. Leave --set out, or start another run."
         )
+
+
+def _terms(table: TermTable) -> str:
+    """In words that two runs can be compared by, whatever the order."""
+    return (
+        "+".join(
+            f"{name}({', '.join(f'{key}={value}' for key, value in values.items())})"
+            for name, values in sorted(table.items())
+        )
+        or "none"
+    )
 
 
 def same_setting(name: str, wanted: object, begun: object) -> None:
