@@ -13,7 +13,7 @@ from typing import NoReturn
 from cyclopts import App, CycloptsError
 
 from arcwise._version import __version__
-from arcwise.cli.bench import bench
+from arcwise.cli.bench import app as bench
 from arcwise.cli.compare import compare
 from arcwise.cli.data import app as data
 from arcwise.cli.report import report

@@ -7,5 +7,6 @@ from __future__ import annotations
 
 from arcwise.viewing.animation import animate_comparison, animate_run
 from arcwise.viewing.figures import draw_comparison, draw_run
+from arcwise.viewing.label_noise import draw_label_noise
 
-__all__ = ["animate_comparison", "animate_run", "draw_comparison", "draw_run"]
+__all__ = ["animate_comparison", "animate_run", "draw_comparison", "draw_label_noise", "draw_run"]

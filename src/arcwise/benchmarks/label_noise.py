@@ -1,0 +1,230 @@
+"""What wrong labels cost, which losses stand them, and how many of them are found afterwards.
+
+The same comparison is trained under several shares of shuffled labels; under one seed a smaller share is part of a larger one.
+
+runs/digits-label-noise/label_noise.json   and a comparison for each share, with a run folder for each loss and seed
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from arcwise.atomic_write import write_file
+from arcwise.errors import ConfigError, RunError
+from arcwise.progress import Reporter
+from arcwise.training import RunFolder, compare
+from arcwise.training.comparison import Comparison, format_value
+
+DATA = "digits"
+LOSSES = "arcface,norm-softmax"
+SHARES = (0.0, 0.1, 0.2, 0.4)
+SEEDS = 3
+RESULT = "label_noise.json"
+# By what a run is judged: the first of these that its evaluation has. Classes that training has not seen go before those that it has.
+SCORES = {
+    "recall_at_1": "Recall@1 on unseen classes",
+    "accuracy": "Accuracy, nearest class mean by angle",
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One loss under one share of wrong labels, a value for each seed.
+
+    Attributes:
+        score: what `LabelNoise.score` names, a share of one.
+        found: how many of the shuffled labels are among as many first of the ranked list; empty without noise.
+        average_precision: of the ranked list; empty without noise.
+    """
+
+    score: tuple[float, ...]
+    found: tuple[float, ...]
+    average_precision: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class LabelNoise:
+    """The whole measurement.
+
+    Attributes:
+        path: the folder with everything that was trained.
+        data: the name of the data set.
+        score: by which key of evaluation.json the runs are judged.
+        shares: of the training labels that were shuffled, rising from 0.
+        seeds: how many.
+        cells: for each loss one for each share. What the others recover is counted against the first loss.
+        stopped_by: the signal that stopped it early, or None.
+    """
+
+    path: Path
+    data: str
+    score: str
+    shares: tuple[float, ...]
+    seeds: int
+    cells: Mapping[str, tuple[Cell, ...]]
+    stopped_by: str | None = None
+
+    @property
+    def reference(self) -> str:
+        """The loss against which the others are counted."""
+        return next(iter(self.cells))
+
+    def lost(self, place: int) -> float:
+        """How much of the score the reference loses under the share at this place."""
+        scores = [statistics.fmean(cell.score) for cell in self.cells[self.reference]]
+        return scores[0] - scores[place]
+
+    def recovered(self, loss: str, place: int) -> float | None:
+        """The share of what the reference loses that this loss keeps; None where the reference loses nothing.
+
+        1 is the reference's own score without noise, 0 its score under this noise.
+        """
+        lost = self.lost(place)
+        if lost <= 0:
+            return None
+        kept = statistics.fmean(self.cells[loss][place].score)
+        return (kept - statistics.fmean(self.cells[self.reference][place].score)) / lost
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "path": str(self.path),
+            "data": self.data,
+            "score": self.score,
+            "score_meaning": SCORES[self.score],
+            "shares": list(self.shares),
+            "seeds": self.seeds,
+            "reference": self.reference,
+            "losses": {
+                loss: [
+                    {
+                        "share": share,
+                        "score": list(cell.score),
+                        "found": list(cell.found),
+                        "average_precision": list(cell.average_precision),
+                        "recovered": self.recovered(loss, place) if share and loss != self.reference else None,
+                    }
+                    for place, (share, cell) in enumerate(zip(self.shares, cells, strict=True))
+                ]
+                for loss, cells in self.cells.items()
+            },
+        }
+
+    def table(self) -> list[list[str]]:
+        """Rows for a terminal: a share of wrong labels a column, and a block for each question."""
+        noisy = range(1, len(self.shares))
+        blank = [""] * len(self.shares)
+        seeds = f"{self.seeds} seed{'s' if self.seeds > 1 else ''}"
+        rows = [[f"{self.data}, {seeds} · labels shuffled", *(f"{share:.0%}" for share in self.shares)]]
+        rows.append([SCORES[self.score], *blank])
+        for loss, cells in self.cells.items():
+            rows.append([f"  {loss}", *(format_value(cell.score, "%") for cell in cells)])
+        if len(self.cells) > 1:
+            rows.append([f"Recovered of what {self.reference} loses", *blank])
+        for loss in list(self.cells)[1:]:
+            rows.append([f"  {loss}", "", *(_percent(self.recovered(loss, place)) for place in noisy)])
+        rows.append(["Shuffled labels among as many first of the list", *blank])
+        for loss, cells in self.cells.items():
+            rows.append([f"  {loss}", *(format_value(cell.found, "%") if cell.found else "" for cell in cells)])
+        return rows
+
+
+def run(
+    data: str = DATA,
+    *,
+    losses: str = LOSSES,
+    shares: Sequence[float] = SHARES,
+    seeds: int = SEEDS,
+    first_seed: int = 0,
+    jobs: int = 1,
+    out: Path | None = None,
+    resume: bool = False,
+    settings: Mapping[str, str] | None = None,
+    reporter: Reporter | None = None,
+    command: str = "",
+    **training: Any,
+) -> LabelNoise:
+    """Train every loss under every share of wrong labels.
+
+    Args:
+        data: as for `arcwise.compare`.
+        losses: the first is the one that the others are counted against.
+        shares: of the labels to shuffle; 0 is always among them.
+        out: by default runs/DATA-label-noise.
+        training: further options of `arcwise.compare`.
+    """
+    reporter = reporter if reporter is not None else Reporter()
+    rising = _rising(shares)
+    if "data.label_noise" in (settings or {}):
+        raise ConfigError("--set data.label_noise is what this benchmark varies itself. Use --shares 0,0.2 instead.")
+    path = out if out is not None else Path("runs") / f"{Path(data).stem}-label-noise"
+    if path.exists() and not resume and (not path.is_dir() or any(path.iterdir())):
+        raise RunError(
+            f"{path} already exists and is never overwritten. Continue it with --resume, or write elsewhere with --out DIR."
+        )
+    compared: list[Comparison] = []
+    for share in rising:
+        reporter.say(f"{share:.0%} of the labels shuffled")
+        comparison = compare(
+            data,
+            losses=losses,
+            seeds=seeds,
+            first_seed=first_seed,
+            jobs=jobs,
+            out=path / f"shuffled-{share:g}",
+            resume=resume,
+            settings={**(settings or {}), "data.label_noise": f"{share:g}"},
+            reporter=reporter,
+            command=command,
+            **training,
+        )
+        if comparison.stopped_by is not None:
+            return LabelNoise(path, data, "accuracy", rising, seeds, {}, comparison.stopped_by)
+        compared.append(comparison)
+    result = _gathered(path, rising, seeds, compared)
+    write_file(path / RESULT, json.dumps(result.to_dict(), indent=1) + "\n")
+    return result
+
+
+def _gathered(path: Path, shares: tuple[float, ...], seeds: int, compared: Sequence[Comparison]) -> LabelNoise:
+    evaluations = {
+        loss: [[_evaluation(folder) for folder in comparison.runs[loss]] for comparison in compared]
+        for loss in compared[0].losses
+    }
+    first = evaluations[compared[0].losses[0]][0][0]
+    score = next(key for key in SCORES if first.get(key) is not None)
+    cells = {
+        loss: tuple(
+            Cell(_values(runs, score), _values(runs, "shuffled_found"), _values(runs, "shuffled_average_precision"))
+            for runs in by_share
+        )
+        for loss, by_share in evaluations.items()
+    }
+    return LabelNoise(path, str(first["data"]), score, shares, seeds, cells)
+
+
+def _evaluation(folder: Path) -> dict[str, Any]:
+    evaluation = RunFolder.open(folder).evaluation()
+    assert evaluation is not None
+    return evaluation
+
+
+def _values(evaluations: Sequence[Mapping[str, Any]], key: str) -> tuple[float, ...]:
+    return tuple(float(e[key]) for e in evaluations if e.get(key) is not None)
+
+
+def _rising(shares: Sequence[float]) -> tuple[float, ...]:
+    for share in shares:
+        if not 0 <= share < 1:
+            raise ConfigError(f"shares of shuffled labels must be in [0, 1); got {share:g}. 0.2 is a fifth.")
+    if not any(shares):
+        raise ConfigError("there is no share of labels to shuffle. Give at least one above 0, as in --shares 0.2.")
+    return tuple(sorted({0.0, *(float(share) for share in shares)}))
+
+
+def _percent(value: float | None) -> str:
+    return "–" if value is None else f"{100 * value:.0f} %"

@@ -1,0 +1,93 @@
+"""What wrong labels cost each loss, and how many of them are found: two curves over the share that was shuffled."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from arcwise.errors import RunError
+from arcwise.progress import Reporter
+from arcwise.viewing.lettering import plain, shorten
+from arcwise.viewing.palette import loss_colour, loss_marker
+from arcwise.viewing.style import house_style, legend_above, new_figure, require_matplotlib, save
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+RESULT = "label_noise.json"
+
+
+def draw_label_noise(folder: Path, *, reporter: Reporter | None = None) -> list[Path]:
+    """Draw the curve that `arcwise bench label-noise` measured, as PNG and SVG, into `folder`/figures."""
+    require_matplotlib("Drawing figures")
+    try:
+        result = json.loads((folder / RESULT).read_bytes())
+    except (OSError, ValueError):
+        raise RunError(
+            f"{folder} holds no {RESULT} that can be read. Give the folder that `arcwise bench label-noise` wrote."
+        ) from None
+    with house_style(), (reporter or Reporter()).stage("Drawing the curve"):
+        return save(label_noise_figure(result), folder / "figures", "label_noise")
+
+
+def label_noise_figure(result: dict[str, Any]) -> Figure:
+    """The score on the left, the share of the shuffled labels that is found on the right."""
+    losses = list(result["losses"])
+    several = f"Mean over {result['seeds']} seeds; a bar is the standard deviation."
+    figure = new_figure(
+        9.2,
+        4.6,
+        title=f"{shorten(result['data'], 30)}: what wrong labels cost, and how many of them are found",
+        subtitle=f"{several if result['seeds'] > 1 else 'One seed.'} Labels were replaced by another class, drawn evenly.",
+        legend=losses,
+    )
+    left, right = figure.subplots(1, 2)
+    for index, loss in enumerate(losses):
+        cells = result["losses"][loss]
+        _curve(left, index, len(losses), [(cell["share"], cell["score"]) for cell in cells])
+        _curve(right, index, len(losses), [(cell["share"], cell["found"]) for cell in cells if cell["found"]])
+    left.set_title(plain(result["score_meaning"]))
+    right.set_title("Shuffled labels among as many first of the list")
+    for axes in (left, right):
+        _percent_axes(axes, result["shares"])
+    right.set_ylim(top=min(right.get_ylim()[1], 1.02))
+    left.set_ylim(top=min(left.get_ylim()[1], 1.02))
+    legend_above(figure, _handles(losses), losses)
+    return figure
+
+
+def _curve(axes: Axes, index: int, of: int, points: list[tuple[float, list[float]]]) -> None:
+    # A small step aside, so that bars at the same share stay apart.
+    aside = 0.004 * (index - (of - 1) / 2)
+    axes.errorbar(
+        [share + aside for share, _ in points],
+        [statistics.fmean(values) for _, values in points],
+        yerr=[statistics.stdev(values) if len(values) > 1 else 0.0 for _, values in points],
+        color=loss_colour(index),
+        marker=loss_marker(index),
+        markersize=6.5,
+        capsize=2.5,
+        elinewidth=1.2,
+    )
+
+
+def _percent_axes(axes: Axes, shares: list[float]) -> None:
+    from matplotlib.ticker import PercentFormatter
+
+    axes.set_xticks(shares, [f"{share:.0%}" for share in shares])
+    axes.set_xlim(-0.03, max(shares) + 0.03)
+    axes.set_xlabel("training labels shuffled")
+    low, high = axes.get_ylim()
+    axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0 if high - low > 0.05 else 1))
+
+
+def _handles(losses: list[str]) -> list[Any]:
+    from matplotlib.lines import Line2D
+
+    return [
+        Line2D([], [], color=loss_colour(index), marker=loss_marker(index), markersize=7)
+        for index in range(len(losses))
+    ]
