@@ -8,13 +8,19 @@ from torch import Tensor
 from arcwise.errors import DataError
 
 NAMED_ROWS = 5
+CPU = torch.device("cpu")
 
 
-def unit_rows(vectors: Tensor, *, what: str = "embedding") -> Tensor:
+def measuring_device(embeddings: Tensor) -> torch.device:
+    """Where to measure embeddings: on their own GPU, else on the CPU (not every accelerator knows float64)."""
+    return embeddings.device if embeddings.device.type == "cuda" else CPU
+
+
+def unit_rows(vectors: Tensor, *, what: str = "embedding", device: torch.device = CPU) -> Tensor:
     """The rows of a matrix, scaled to length one, in float64. A row without a direction (zero or not finite) is an error that names it."""
     if vectors.ndim != 2:
         raise DataError(f"expected a matrix with one {what} a row; got the shape {tuple(vectors.shape)}. Reshape it.")
-    vectors = vectors.detach().to("cpu", torch.float64)
+    vectors = vectors.detach().to(device, torch.float64)
     _refuse(~torch.isfinite(vectors).all(dim=1), f"{what}s that are not finite have no direction")
     # Divided by the largest entry first, so that squaring neither overflows nor vanishes.
     largest = vectors.abs().amax(dim=1, keepdim=True)
@@ -34,9 +40,9 @@ def angle_between(a: Tensor, b: Tensor) -> Tensor:
     return 2.0 * torch.atan2(apart, together)
 
 
-def labelled(embeddings: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+def labelled(embeddings: Tensor, labels: Tensor, *, device: torch.device = CPU) -> tuple[Tensor, Tensor]:
     """The embeddings and labels of the samples that have one: a label of −1 means ignored."""
-    labels = labels.detach().to("cpu", torch.int64)
+    labels = labels.detach().to(device, torch.int64)
     if labels.ndim != 1 or len(labels) != len(embeddings):
         raise DataError(
             f"expected one label for each embedding; got {len(embeddings)} embeddings and labels of the shape "
@@ -45,7 +51,7 @@ def labelled(embeddings: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
     keep = labels >= 0
     if not bool(keep.any()):
         raise DataError("there is nothing to measure: no sample has a label of 0 or more. Pass labelled samples.")
-    embeddings = embeddings.detach().to("cpu")
+    embeddings = embeddings.detach().to(device)
     return (embeddings, labels) if bool(keep.all()) else (embeddings[keep], labels[keep])
 
 

@@ -2,14 +2,15 @@
 
 The angles of all M·(M−1)/2 pairs are counted in a fine histogram, tile by tile, so that the memory does not grow with the number of
 pairs. A bin is 1/400 of a degree wide; angles within one bin count as ties, which bounds the resolution of the threshold. Up to 4,096
-samples the cosines are computed in float64; beyond that in float32, whose rounding moves an angle near 0° or 180° by up to 0.03°, and
-elsewhere by far less than a bin.
+samples, and on a GPU always, the cosines are computed in float64; beyond that in float32, whose rounding moves an angle near 0° or 180°
+by up to 0.03°, and elsewhere by far less than a bin.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,13 +18,14 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from arcwise.errors import DataError
-from arcwise.evaluation.angles import labelled, unit_rows
+from arcwise.errors import ConfigError, DataError
+from arcwise.evaluation.angles import labelled, measuring_device, unit_rows
 from arcwise.progress import Reporter
 
 BINS_PER_DEGREE = 400
 NUM_BINS = 180 * BINS_PER_DEGREE
-TILE = 1024
+TILE, GPU_TILE = 1024, 4096
+FAR = 1e-3
 FLOAT64_ROWS = 4096
 
 Counts = npt.NDArray[np.int64]
@@ -38,6 +40,8 @@ class Verification:
             interpolated between bins.
         threshold_degrees: that threshold.
         auc: the chance that a genuine pair has a smaller angle than an impostor pair; ties count half.
+        tar_at_far: by false accept rate, the share of genuine pairs that pass at the largest threshold at which no larger share of
+            impostors does (true accept rate).
         num_genuine, num_impostor: how many pairs of each kind there were.
         genuine, impostor: pairs per degree, 180 counts each.
     """
@@ -49,6 +53,7 @@ class Verification:
     num_impostor: int
     genuine: tuple[int, ...]
     impostor: tuple[int, ...]
+    tar_at_far: dict[float, float] = field(default_factory=dict)
 
     def table(self) -> list[tuple[str, str]]:
         """(name, value) rows for a person."""
@@ -56,6 +61,7 @@ class Verification:
             ("equal error rate", f"{100 * self.eer:.2f} %"),
             ("threshold at it", f"{self.threshold_degrees:.1f}°"),
             ("area under the curve", f"{self.auc:.4f}"),
+            *((f"TAR at FAR = {far:g}", f"{100 * tar:.2f} %") for far, tar in self.tar_at_far.items()),
             ("genuine pairs", f"{self.num_genuine:,}"),
             ("impostor pairs", f"{self.num_impostor:,}"),
         ]
@@ -66,6 +72,7 @@ class Verification:
             "eer": self.eer,
             "threshold_degrees": self.threshold_degrees,
             "auc": self.auc,
+            "tar_at_far": {f"{far:g}": tar for far, tar in self.tar_at_far.items()},
             "num_genuine": self.num_genuine,
             "num_impostor": self.num_impostor,
             "histogram": {
@@ -76,36 +83,45 @@ class Verification:
         }
 
 
-def verification(embeddings: Tensor, labels: Tensor, *, reporter: Reporter | None = None) -> Verification:
-    """Compare every pair of embeddings (M, D) by angle. Samples with a label of −1 take no part."""
-    embeddings, labels = labelled(embeddings, labels)
+def verification(
+    embeddings: Tensor, labels: Tensor, *, fars: Sequence[float] = (FAR,), reporter: Reporter | None = None
+) -> Verification:
+    """Compare every pair of embeddings (M, D) by angle, on the device where they are. Samples with a label of −1 take no part.
+
+    Args:
+        fars: the false accept rates at which the true accept rate is wanted.
+    """
+    if any(not 0 <= far <= 1 for far in fars):
+        raise ConfigError(f"a false accept rate is a share between 0 and 1; got {tuple(fars)}. 0.001 is usual.")
+    device = measuring_device(embeddings)
+    embeddings, labels = labelled(embeddings, labels, device=device)
     _check_kinds(labels)
-    unit = unit_rows(embeddings)
-    if len(unit) > FLOAT64_ROWS:
+    unit = unit_rows(embeddings, device=device)
+    if device.type == "cpu" and len(unit) > FLOAT64_ROWS:
         unit = unit.float()
+    tile = TILE if device.type == "cpu" else GPU_TILE
     with (reporter or Reporter()).stage("verification, all pairs", _pairs(len(unit))) as stage:
         histogram = np.zeros((2, NUM_BINS), dtype=np.int64)
-        for rows in range(0, len(unit), TILE):
-            for columns in range(rows, len(unit), TILE):
-                histogram += _count_tile(unit, labels, rows, columns)
+        for rows in range(0, len(unit), tile):
+            for columns in range(rows, len(unit), tile):
+                histogram += _count_tile(unit, labels, slice(rows, rows + tile), slice(columns, columns + tile))
                 stage.update(done=int(histogram.sum()))
-    return _from_histogram(impostor=histogram[0], genuine=histogram[1])
+    return _from_histogram(impostor=histogram[0], genuine=histogram[1], fars=fars)
 
 
-def _count_tile(unit: Tensor, labels: Tensor, rows: int, columns: int) -> Counts:
+def _count_tile(unit: Tensor, labels: Tensor, a: slice, b: slice) -> Counts:
     """(2, bins): impostor and genuine pairs (i, j), i < j, with i in one tile and j in the other."""
-    a, b = slice(rows, rows + TILE), slice(columns, columns + TILE)
     degrees = (unit[a] @ unit[b].T).clamp_(-1.0, 1.0).acos_().mul_(180.0 / math.pi)
     bins = degrees.mul_(BINS_PER_DEGREE).to(torch.int64).clamp_(0, NUM_BINS - 1)
     bins.add_(labels[a, None] == labels[None, b], alpha=NUM_BINS)
-    if rows == columns:
-        pairs = torch.triu_indices(len(bins), len(bins), offset=1)
+    if a == b:
+        pairs = torch.triu_indices(len(bins), len(bins), offset=1, device=bins.device)
         bins = bins[pairs[0], pairs[1]]
-    counts: Counts = torch.bincount(bins.flatten(), minlength=2 * NUM_BINS).numpy().reshape(2, NUM_BINS)
+    counts: Counts = torch.bincount(bins.flatten(), minlength=2 * NUM_BINS).cpu().numpy().reshape(2, NUM_BINS)
     return counts
 
 
-def _from_histogram(*, genuine: Counts, impostor: Counts) -> Verification:
+def _from_histogram(*, genuine: Counts, impostor: Counts, fars: Sequence[float] = ()) -> Verification:
     num_genuine, num_impostor = int(genuine.sum()), int(impostor.sum())
     # At the lower edge of bin k, and one more at the top: pairs below the edge pass.
     passed = np.concatenate(([0], impostor.cumsum())) / num_impostor
@@ -122,6 +138,7 @@ def _from_histogram(*, genuine: Counts, impostor: Counts) -> Verification:
         num_impostor=num_impostor,
         genuine=_per_degree(genuine),
         impostor=_per_degree(impostor),
+        tar_at_far={far: float(below[np.searchsorted(passed, far, side="right") - 1]) / num_genuine for far in fars},
     )
 
 
