@@ -36,7 +36,7 @@ def small_set(base: str, files: dict[str, bytes]) -> KnownSet:
     parts = [
         np.frombuffer(content, np.uint8, offset=16 if "images" in name else 8).copy() for name, content in files.items()
     ]
-    digest = Arrays(*parts).digest()
+    digest = Arrays(parts[0], parts[1], parts[2], parts[3]).digest()
     remote = tuple(
         RemoteFile(name, len(content), hashlib.sha256(content).hexdigest()) for name, content in files.items()
     )

@@ -12,8 +12,8 @@ from arcwise.errors import ConfigError, DataError
 
 def test_the_public_names_of_the_room() -> None:
     assert sorted(arcwise.data.__all__) == [
-        "AUGMENTATIONS", "Dataset", "Split", "Status", "augment", "cache_folder", "epoch_order", "load", "names", "prepare",
-        "status",
+        "AUGMENTATIONS", "Dataset", "OneShot", "Split", "Status", "augment", "cache_folder", "epoch_order", "load", "names",
+        "num_turned_classes", "prepare", "resized", "status", "with_quarter_turns", "without_quarter_turns",
     ]  # fmt: skip
     assert all(hasattr(arcwise.data, name) for name in arcwise.data.__all__)
 

@@ -106,7 +106,8 @@ def _print_table(rows: tuple[Status, ...]) -> None:
         cached = "embedded" if row.embedded else (_size(row.bytes_on_disk) if row.cached else "no")
         images = f"{row.num_train + row.num_test:,}"
         licence = row.licence.split(" (")[0].split(";")[0]
-        table.add_row(row.name, cached, _size(row.bytes_to_fetch), str(row.num_classes), images, _shape(row), licence)
+        classes = f"{row.num_classes}+{row.num_test_classes}" if row.num_test_classes else str(row.num_classes)
+        table.add_row(row.name, cached, _size(row.bytes_to_fetch), classes, images, _shape(row), licence)
     Console(highlight=False).print(table)
 
 

@@ -8,13 +8,16 @@ from arcwise.data._registry import names
 from arcwise.data.augmentation import AUGMENTATIONS, augment, prepare
 from arcwise.data.cache import cache_folder
 from arcwise.data.dataset import Dataset, Split
-from arcwise.data.known import Status, status
+from arcwise.data.known import Status, resized, status
 from arcwise.data.loading import load
+from arcwise.data.one_shot import OneShot
 from arcwise.data.sampler import epoch_order
+from arcwise.data.turned import num_turned_classes, with_quarter_turns, without_quarter_turns
 
 __all__ = [
     "AUGMENTATIONS",
     "Dataset",
+    "OneShot",
     "Split",
     "Status",
     "augment",
@@ -22,6 +25,10 @@ __all__ = [
     "epoch_order",
     "load",
     "names",
+    "num_turned_classes",
     "prepare",
+    "resized",
     "status",
+    "with_quarter_turns",
+    "without_quarter_turns",
 ]

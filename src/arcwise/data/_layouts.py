@@ -1,4 +1,4 @@
-"""The known sets' files as people have them: idx, idx.gz, CIFAR's binary version, CIFAR as PNGs; in folders or in archives.
+"""The known sets' files as people have them: idx, CIFAR's binary version and PNGs, Omniglot's zips; in folders or in archives.
 
 Every reader gives the same arrays whatever the layout was, and `Arrays.digest` tells whether they are the set's own content: so a
 file is trusted for what it holds, not for where it came from. CIFAR's Python version is pickled, and is never read.
@@ -15,19 +15,23 @@ import os
 import re
 import struct
 import tarfile
+import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from arcwise.data import _omniglot
 from arcwise.data._debian import data_archive
 from arcwise.errors import DataError
 
 Bytes = NDArray[np.uint8]
+Labels = NDArray[np.integer[Any]]
 
 MAX_FOLDER_DEPTH = 5
 MAX_FOLDERS = 2000
@@ -35,24 +39,37 @@ MAX_FILE_BYTES = 1 << 26
 ARCHIVE_ENDINGS = (".tgz", ".tar.gz", ".tar", ".tar.xz", ".deb")
 WANTED = re.compile(
     r"(train|t10k)-(images|labels)[-.]idx[13]-ubyte(\.gz)?|(data_batch_[1-5]|test_batch)\.(bin|png)|(train|test)_lab(le|el)s\.json"
+    r"|images_(background|evaluation)\.zip|(omniglot_)?all_runs\.zip"
 )
 # What reading a damaged file of any of these layouts raises.
-DAMAGE = (OSError, EOFError, ValueError, SyntaxError, struct.error, zlib.error, lzma.LZMAError, tarfile.TarError)
+DAMAGE = (
+    OSError,
+    EOFError,
+    ValueError,
+    SyntaxError,
+    struct.error,
+    zlib.error,
+    lzma.LZMAError,
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    LookupError,
+)
 
 
 @dataclass(frozen=True, eq=False)
 class Arrays:
-    """A known set in memory: images uint8 (M, C, H, W) and labels uint8 (M,)."""
+    """A known set in memory: images uint8 (M, C, H, W) and whole-number labels (M,); the one-shot trials of a set that has some."""
 
     train_images: Bytes
-    train_labels: Bytes
+    train_labels: Labels
     test_images: Bytes
-    test_labels: Bytes
+    test_labels: Labels
+    one_shot: tuple[Bytes, Bytes, Bytes] | None = None
 
     def digest(self) -> str:
         """SHA-256 of everything, whatever layout it was read from."""
         total = hashlib.sha256()
-        for array in (self.train_images, self.train_labels, self.test_images, self.test_labels):
+        for array in (self.train_images, self.train_labels, self.test_images, self.test_labels, *(self.one_shot or ())):
             total.update(np.ascontiguousarray(array).data)
         return total.hexdigest()
 
@@ -193,7 +210,16 @@ def _cifar_pngs(files: Mapping[str, Callable[[], bytes]]) -> Arrays | None:
     return Arrays(np.concatenate(batches[:5]), train_labels, np.ascontiguousarray(batches[5]), test_labels)
 
 
+def _omniglot_set(files: Mapping[str, Callable[[], bytes]]) -> Arrays | None:
+    runs = next((name for name in ("all_runs.zip", "omniglot_all_runs.zip") if name in files), None)
+    if runs is None or not {"images_background.zip", "images_evaluation.zip"} <= files.keys():
+        return None
+    train, test = (_omniglot.drawings(files[f"images_{part}.zip"]()) for part in ("background", "evaluation"))
+    return Arrays(*train, *test, one_shot=_omniglot.one_shot_runs(files[runs]()))
+
+
 LAYOUTS: dict[str, tuple[Callable[[Mapping[str, Callable[[], bytes]]], Arrays | None], ...]] = {
     "idx": (_idx_set,),
     "cifar": (_cifar_binary, _cifar_pngs),
+    "omniglot": (_omniglot_set,),
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from arcwise.data._omniglot import BACKGROUND, EVALUATION, SIDE, character_names
 from arcwise.data._sources import Address, DebianPackage, NpmPackage, RemoteFile, Source
 
 
@@ -18,6 +19,7 @@ class KnownSet:
         download_bytes: what the smallest source sends.
         archives: how the names of its archives begin, for finding them in a user's folder.
         sources: where to look when the user names no folder, in this order.
+        test_classes: the classes of the test part, where they are others.
     """
 
     name: str
@@ -33,6 +35,7 @@ class KnownSet:
     download_bytes: int = 0
     archives: tuple[str, ...] = ()
     sources: tuple[Source, ...] = ()
+    test_classes: tuple[str, ...] = ()
 
     @property
     def embedded(self) -> bool:
@@ -178,7 +181,45 @@ CIFAR10 = KnownSet(
     ),
 )
 
-KNOWN = {known.name: known for known in (DIGITS, MNIST, FASHION_MNIST, CIFAR10)}
+OMNIGLOT = KnownSet(
+    name="omniglot",
+    title="Omniglot",
+    about=f"handwritten characters of fifty alphabets, the test on alphabets that training never sees, {SIDE}×{SIDE}",
+    classes=character_names(BACKGROUND),
+    test_classes=character_names(EVALUATION),
+    shape=(1, SIDE, SIDE),
+    num_train=19_280,
+    num_test=13_180,
+    licence="MIT (Lake, Salakhutdinov and Tenenbaum)",
+    layout="omniglot",
+    digest="0ebde3a7178da8be955736264be52867a9afb481b3d6a4e807bb04557582a1a8",
+    download_bytes=16_279_885,
+    sources=(
+        Address(
+            "https://raw.githubusercontent.com/brendenlake/omniglot/master/python",
+            (
+                RemoteFile(
+                    "images_background.zip",
+                    9_464_212,
+                    "ad41ab679c8b5d90b271ef46be6987cc81211774a695c29dcc5367b2b26ee640",
+                ),
+                RemoteFile(
+                    "images_evaluation.zip",
+                    6_462_886,
+                    "1f61a8f3366785b057fc117d9228e78a16e3d976c8953b2a10fcc74cf0609cee",
+                ),
+                RemoteFile(
+                    "all_runs.zip",
+                    352_787,
+                    "437c1eeab0af8484112e1b4cc0f3d541ec727f7c47b9b202da738af9dfd6c325",
+                    "one-shot-classification",
+                ),
+            ),
+        ),
+    ),
+)
+
+KNOWN = {known.name: known for known in (DIGITS, MNIST, FASHION_MNIST, CIFAR10, OMNIGLOT)}
 
 
 def names() -> tuple[str, ...]:

@@ -76,6 +76,7 @@ class RemoteFile:
     name: str
     size: int
     sha256: str
+    folder: str = ""  # below the address
 
 
 @dataclass(frozen=True)
@@ -94,9 +95,8 @@ class Address(Source):
         for file in self.files:
             received = _megabytes(stage, total, before)
             try:
-                download(
-                    f"{self.base}/{file.name}", work / file.name, sha256=file.sha256, size=file.size, received=received
-                )
+                url = "/".join(part for part in (self.base, file.folder, file.name) if part)
+                download(url, work / file.name, sha256=file.sha256, size=file.size, received=received)
             except DownloadFailed as error:
                 raise UnavailableError(str(error)) from error
             before += file.size

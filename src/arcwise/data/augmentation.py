@@ -12,9 +12,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from arcwise.data.handwriting import other_hand
 from arcwise.errors import ConfigError, did_you_mean
 
-AUGMENTATIONS = ("none", "affine", "crop-flip", "crop-flip-cutout")
+AUGMENTATIONS = ("none", "affine", "handwriting", "crop-flip", "crop-flip-cutout")
 
 SHIFT_PIXELS = 2.0
 TURN_RADIANS = math.radians(10)
@@ -45,6 +46,7 @@ def augment(images: Tensor, kind: str, generator: torch.Generator) -> Tensor:
     Args:
         images: (B, C, H, W), uint8 or float.
         kind: "none"; "affine" turns up to 10°, zooms up to 10 % and shifts up to 2 pixels, which suits handwriting;
+            "handwriting" bends, slants, stretches and thickens strokes as other hands would (see `arcwise.data.handwriting`);
             "crop-flip" shifts up to 4 pixels with a mirrored border and mirrors half of the images left to right, which
             suits photographs; "crop-flip-cutout" also greys out one square of 8 pixels in each.
         generator: on the CPU; its state alone decides the result.
@@ -59,6 +61,8 @@ def augment(images: Tensor, kind: str, generator: torch.Generator) -> Tensor:
         )
     if kind == "affine":
         return _affine(images, generator)
+    if kind == "handwriting":
+        return other_hand(images, generator)
     images = _crop_flip(images, generator)
     return _cutout(images, generator) if kind == "crop-flip-cutout" else images
 

@@ -8,6 +8,8 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from arcwise.data.one_shot import OneShot
+
 # Rows a pass over a whole set takes at once, so that no pass needs a second copy of the set.
 ROWS_AT_ONCE = 4096
 
@@ -40,7 +42,11 @@ class Dataset:
         name: the name of a known set, or the stem of the user's folder or file.
         kind: "image" or "features".
         source: in plain words, where the data came from.
+        classes: the names of the classes in training, and of those in the test where `test_classes` is empty.
         notes: sentences that the user must see: what was left out, and what stands in for something else.
+        test_classes: the names of the classes in the test part where they are others; the test's labels count from 0 in them.
+        one_shot: trials that belong to the set, beside the test part.
+        quarter_turns: whether the training part holds its pictures turned by quarters too, as classes of their own.
     """
 
     name: str
@@ -51,10 +57,19 @@ class Dataset:
     source: str
     licence: str
     notes: tuple[str, ...] = ()
+    test_classes: tuple[str, ...] = ()
+    one_shot: OneShot | None = None
+    quarter_turns: bool = False
 
     @property
     def num_classes(self) -> int:
+        """How many classes there are in training."""
         return len(self.classes)
+
+    @property
+    def disjoint(self) -> bool:
+        """Whether the test part holds classes of its own, which training never sees."""
+        return bool(self.test_classes)
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -17,6 +17,7 @@ from arcwise.data._layouts import Arrays
 from arcwise.data._registry import KNOWN, KnownSet
 from arcwise.data._sources import Folder, Source, obtain
 from arcwise.data.dataset import ROWS_AT_ONCE, Dataset, Split
+from arcwise.data.one_shot import OneShot
 from arcwise.data.splitting import stratified_split
 from arcwise.errors import DataError, MissingExtraError
 from arcwise.progress import Reporter
@@ -30,6 +31,8 @@ class Status:
         cached: whether it can be loaded without a network.
         bytes_on_disk: what it takes in the cache; 0 where it is not there.
         bytes_to_fetch: what has to be downloaded to have it; 0 where it is embedded.
+        num_classes: in training, and in the test too where `num_test_classes` is 0.
+        num_test_classes: how many other classes the test part has.
     """
 
     name: str
@@ -45,6 +48,7 @@ class Status:
     licence: str
     source: str
     path: str
+    num_test_classes: int = 0
 
 
 def status() -> tuple[Status, ...]:
@@ -67,6 +71,7 @@ def status() -> tuple[Status, ...]:
                 licence=known.licence,
                 source=kept.source if kept else "",
                 path=str(cache.file_of(known.name)) if kept else "",
+                num_test_classes=len(known.test_classes),
             )
         )
     return tuple(rows)
@@ -147,15 +152,19 @@ def _sources(known: KnownSet, data_dir: Path | None) -> list[Source]:
 
 
 def _tensors(arrays: Arrays) -> dict[str, Tensor]:
-    def images(array: np.ndarray) -> Tensor:
+    def tensor(array: np.ndarray) -> Tensor:
         return torch.from_numpy(np.array(array, order="C"))
 
-    return {
-        "train_images": images(arrays.train_images),
-        "train_labels": images(arrays.train_labels).long(),
-        "test_images": images(arrays.test_images),
-        "test_labels": images(arrays.test_labels).long(),
+    tensors = {
+        "train_images": tensor(arrays.train_images),
+        "train_labels": tensor(arrays.train_labels).long(),
+        "test_images": tensor(arrays.test_images),
+        "test_labels": tensor(arrays.test_labels).long(),
     }
+    if arrays.one_shot is not None:
+        supports, queries, answers = (tensor(array) for array in arrays.one_shot)
+        tensors |= {"one_shot_supports": supports, "one_shot_queries": queries, "one_shot_answers": answers.long()}
+    return tensors
 
 
 def _dataset(known: KnownSet, tensors: dict[str, Tensor], source: str) -> Dataset:
@@ -167,6 +176,10 @@ def _dataset(known: KnownSet, tensors: dict[str, Tensor], source: str) -> Datase
         classes=known.classes,
         source=source,
         licence=known.licence,
+        test_classes=known.test_classes,
+        one_shot=OneShot(*(tensors[f"one_shot_{part}"] for part in ("supports", "queries", "answers")))
+        if "one_shot_answers" in tensors
+        else None,
     )
 
 
@@ -195,7 +208,14 @@ def resized(dataset: Dataset, size: int) -> Dataset:
         return dataset
     train, test = (replace(part, images=_resized_images(part.images, size)) for part in (dataset.train, dataset.test))
     note = f"The images were scaled from {dataset.shape[1]}×{dataset.shape[2]} to {size}×{size}."
-    return replace(dataset, train=train, test=test, notes=(*dataset.notes, note))
+    one_shot = dataset.one_shot
+    if one_shot is not None:
+        supports, queries = (
+            _resized_images(part.flatten(0, 1), size).unflatten(0, part.shape[:2])
+            for part in (one_shot.supports, one_shot.queries)
+        )
+        one_shot = replace(one_shot, supports=supports, queries=queries)
+    return replace(dataset, train=train, test=test, one_shot=one_shot, notes=(*dataset.notes, note))
 
 
 def _resized_images(images: Tensor, size: int) -> Tensor:
