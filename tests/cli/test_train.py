@@ -15,7 +15,7 @@ from PIL import Image
 from safetensors.torch import load_file
 
 from arcwise.cli.train import doubtful_labels, summary
-from arcwise.training.comparison import COLUMNS
+from arcwise.training.columns import COLUMNS
 
 Command = Callable[..., Any]
 SHORT = ("--dim", 3, "--epochs", 1, "--no-figures")

@@ -15,7 +15,8 @@ from arcwise.data import Dataset
 from arcwise.errors import ConfigError, RunError
 from arcwise.progress import Reporter, Stage
 from arcwise.training import Comparison, RunFolder
-from arcwise.training.comparison import COLUMNS, deviation, format_value
+from arcwise.training.columns import COLUMNS
+from arcwise.training.comparison import deviation, format_value
 
 TIMINGS = ("train_seconds",)
 

@@ -128,7 +128,9 @@ def doubtful_labels(path: Path, evaluation: dict[str, Any]) -> str | None:
 
 def summary(evaluation: dict[str, Any]) -> list[list[str]]:
     """The measured figures as rows of a table."""
-    from arcwise.training.comparison import COLUMNS, format_value
+    from arcwise.training.columns import columns_of
+    from arcwise.training.comparison import format_value
 
-    measured = {c.key: [evaluation[c.key]] if evaluation.get(c.key) is not None else [] for c in COLUMNS}
-    return [[f"{c.title}: {c.meaning}", format_value(measured[c.key], c.unit)] for c in COLUMNS]
+    columns = columns_of(evaluation)
+    measured = {c.key: [evaluation[c.key]] if evaluation.get(c.key) is not None else [] for c in columns}
+    return [[f"{c.title}: {c.meaning}", format_value(measured[c.key], c.unit)] for c in columns]

@@ -20,6 +20,7 @@ from arcwise.data import Dataset
 from arcwise.errors import ConfigError
 from arcwise.progress import Reporter
 from arcwise.training.build import steps_per_epoch
+from arcwise.training.columns import COLUMNS, Column, columns_of
 from arcwise.training.config import Config
 from arcwise.training.device import choose_device, describe
 from arcwise.training.jobs import Job, check_jobs
@@ -32,58 +33,6 @@ from arcwise.training.training_data import training_data
 
 
 @dataclass(frozen=True)
-class Column:
-    """One thing that every run is measured by."""
-
-    key: str
-    title: str
-    unit: str  # "%" for fractions, "°", "s" or nothing
-    better: str  # "higher" | "lower"
-    meaning: str
-
-
-COLUMNS = (
-    Column("accuracy", "accuracy", "%", "higher", "test samples whose nearest class mean, by angle, is their own"),
-    Column(
-        "classifier_accuracy",
-        "own classifier",
-        "%",
-        "higher",
-        "test samples that the trained head itself classifies rightly",
-    ),
-    Column("eer", "EER", "%", "lower", "equal error rate of deciding same or different over all pairs of test samples"),
-    Column(
-        "own_angle",
-        "angle to own centre",
-        "°",
-        "lower",
-        "mean angle between a test sample and the mean of its class in training",
-    ),
-    Column(
-        "smallest_centre_angle", "nearest centres", "°", "higher", "smallest angle between the means of two classes"
-    ),
-    Column(
-        "fisher",
-        "between/within",
-        "",
-        "higher",
-        "spread between the classes over the spread within them, on the unit sphere",
-    ),
-    Column(
-        "noise_accuracy", "noise, by angle", "%", "higher", "accuracy under added noise, nearest class mean by angle"
-    ),
-    Column(
-        "noise_accuracy_distance",
-        "noise, by distance",
-        "%",
-        "higher",
-        "the same, nearest class mean by Euclidean distance",
-    ),
-    Column("train_seconds", "training time", "s", "lower", "seconds spent in training steps"),
-)
-
-
-@dataclass(frozen=True)
 class Comparison:
     """What several losses reached on the same data.
 
@@ -93,6 +42,7 @@ class Comparison:
         runs: for each loss the run folders, one a seed.
         values: for each loss and column the measured values, one a seed.
         stopped_by: the signal that stopped it early, or None.
+        columns: what they are measured by.
     """
 
     path: Path
@@ -100,14 +50,16 @@ class Comparison:
     runs: Mapping[str, tuple[Path, ...]]
     values: Mapping[str, Mapping[str, tuple[float, ...]]]
     stopped_by: str | None = None
+    columns: tuple[Column, ...] = COLUMNS
 
     def table(self) -> list[list[str]]:
         """A header and a row for each loss: mean ± standard deviation over the seeds, the best of each column marked with *."""
-        best = {column.key: self._best(column) for column in COLUMNS}
-        rows = [["loss", *(column.title for column in COLUMNS)]]
+        best = {column.key: self._best(column) for column in self.columns}
+        rows = [["loss", *(column.title for column in self.columns)]]
         for loss in self.losses:
             cells = [
-                format_value(self.values[loss][c.key], c.unit) + ("*" if loss in best[c.key] else "") for c in COLUMNS
+                format_value(self.values[loss][c.key], c.unit) + ("*" if loss in best[c.key] else "")
+                for c in self.columns
             ]
             rows.append([loss, *cells])
         return rows
@@ -123,7 +75,7 @@ class Comparison:
                         "deviation": deviation(values),
                         "values": list(values),
                     }
-                    for column in COLUMNS
+                    for column in self.columns
                     if (values := self.values[loss][column.key])
                 }
                 for loss in self.losses
@@ -179,7 +131,7 @@ def compare(
     if seeds < 1:
         raise ConfigError(f"seeds must be at least 1; got {seeds}.")
     check_jobs(jobs)
-    dataset, reference = load_any(data, data_dir, fallback, reporter, settings)
+    dataset, reference = load_any(data, data_dir, fallback, reporter, settings, device=device)
     path = Path(out) if out is not None else RUNS / f"{dataset.name}-compare"
     prepare_folder(path, resume)
     configs = {
@@ -205,24 +157,27 @@ def compare(
         for spec in specs
     }
     first = next(iter(configs.values()))
-    for note in training_data(first, dataset).notes:
+    trained_on = training_data(first, dataset)
+    for note in trained_on.notes:
         reporter.say(f"note: {note}")
     announce_run(first, dataset, reporter, runs=len(configs))
     names = {key: f"{key[0]}-seed{key[1]}" for key in configs}
     runs = [
-        Job(names[key], path / names[key], config, config.train.epochs * steps_per_epoch(config, dataset))
+        Job(names[key], path / names[key], config, config.train.epochs * steps_per_epoch(config, trained_on))
         for key, config in configs.items()
     ]
     measured, stopped_by = run_all(runs, dataset, jobs=jobs, reporter=reporter)
     labels = tuple(spec.label for spec in specs)
     if stopped_by is not None:
         return Comparison(path, labels, {}, {}, stopped_by)
+    columns = columns_of(next(iter(measured.values())))
     by_loss = {loss: [name for (label, _), name in names.items() if label == loss] for loss in labels}
     comparison = Comparison(
         path,
         labels,
         {loss: tuple(path / name for name in done) for loss, done in by_loss.items()},
-        {loss: _values([measured[name] for name in done]) for loss, done in by_loss.items()},
+        {loss: _values([measured[name] for name in done], columns) for loss, done in by_loss.items()},
+        columns=columns,
     )
     _write(comparison, dataset, first, [first_seed + k for k in range(seeds)], command)
     return comparison
@@ -245,10 +200,10 @@ def deviation(values: Sequence[float]) -> float:
     return statistics.stdev(values) if len(values) > 1 else 0.0
 
 
-def _values(evaluations: Sequence[Mapping[str, Any]]) -> dict[str, tuple[float, ...]]:
+def _values(evaluations: Sequence[Mapping[str, Any]], columns: Sequence[Column]) -> dict[str, tuple[float, ...]]:
     return {
         column.key: tuple(float(e[column.key]) for e in evaluations if e.get(column.key) is not None)
-        for column in COLUMNS
+        for column in columns
     }
 
 
@@ -270,7 +225,7 @@ def _write(comparison: Comparison, data: Dataset, config: Config, seeds: Sequenc
         "arcwise": __version__,
         "torch": torch.__version__,
         "losses": list(comparison.losses),
-        "columns": [asdict(column) for column in COLUMNS],
+        "columns": [asdict(column) for column in comparison.columns],
         "rows": {
             loss: {
                 "runs": [run.name for run in comparison.runs[loss]],

@@ -30,6 +30,7 @@ class DataConfig:
     test_share: float = 0.2
     augment: str = "none"
     label_noise: float = 0.0  # the share of the training labels that is replaced by another class on purpose
+    quarter_turns: bool = False  # pictures turned by quarters are classes of their own in training
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from arcwise.training.checkpoint import Checkpoint, latest_checkpoint, save_chec
 from arcwise.training.config import Config
 from arcwise.training.health import HealthMonitor, Trouble
 from arcwise.training.interrupt import StopRequest
+from arcwise.training.judging import SHOWN_CLASSES, judged_rows, judged_unseen, means_of_shown, rows_of_spread_classes
 from arcwise.training.meters import Meters
 from arcwise.training.nested_state import flatten_state, unflatten_state
 from arcwise.training.non_finite import first_non_finite
@@ -60,8 +61,13 @@ class Trainer:
         self.log_every = max(1, self.steps_per_epoch // LINES_PER_EPOCH)
         self.look_every = 1 if model.device.type == "cpu" else self.log_every
         self.images, self.labels = data.train.images.to(model.device), data.train.labels.to(model.device)
-        rows = stratified_rows(data.test.labels, train.snapshot_images)
+        rows = (
+            rows_of_spread_classes(data.test.labels, SHOWN_CLASSES)[: train.snapshot_images]
+            if data.disjoint
+            else stratified_rows(data.test.labels, train.snapshot_images)
+        )
         self.shown_images, self.shown_labels = data.test.images[rows], data.test.labels[rows]
+        self._judged: tuple[int, dict[str, float]] = (-1, {})
         moments = [*EARLY_SNAPSHOTS, *range(1, train.epochs + 1)] if train.snapshot_images else []
         # Moments that fall on the same step go by the name of the earliest.
         self.snapshots = {round(moment * self.steps_per_epoch): moment for moment in reversed(moments)}
@@ -224,7 +230,7 @@ class Trainer:
 
     def _end_epoch(self) -> None:
         epoch = self.step // self.steps_per_epoch
-        test = self.judge(self.data.test.images, self.data.test.labels)
+        test = self._judge_unseen() if self.data.disjoint else self.judge(self.data.test.images, self.data.test.labels)
         record = {
             "kind": "epoch",
             "epoch": epoch,
@@ -243,6 +249,15 @@ class Trainer:
             stats = self._stats(embeddings, labels)
         return {"test_accuracy": stats.accuracy(), "test_angle": stats.target_angle()}
 
+    def _judge_unseen(self) -> dict[str, float]:
+        """Recall@1 and the mean angle to the own class's mean, on the test part's own classes; once a step at most."""
+        if self._judged[0] != self.step:
+            test = self.data.test
+            rows = judged_rows(test.labels)
+            embeddings = self.model.embed(test.images[rows]).to(self.model.device)
+            self._judged = (self.step, judged_unseen(embeddings, test.labels[rows]))
+        return self._judged[1]
+
     def _stats(self, embeddings: Tensor, labels: Tensor) -> Stats:
         head = self.model.head.eval()
         _, stats = head(embeddings.to(self.model.device), labels.to(self.model.device), return_stats=True)
@@ -253,11 +268,16 @@ class Trainer:
             return
         moment = self.snapshots[self.step]
         embeddings = self.model.embed(self.shown_images)
-        with torch.no_grad():
-            accuracy = self._stats(embeddings, self.shown_labels).accuracy()
+        centres: Tensor = self.model.head.weight
+        if self.data.disjoint:
+            accuracy = self._judge_unseen()["test_accuracy"]
+            centres = means_of_shown(embeddings, self.shown_labels, len(self.data.test_classes))
+        else:
+            with torch.no_grad():
+                accuracy = self._stats(embeddings, self.shown_labels).accuracy()
         self.folder.save_embeddings(
             snapshot_name(moment),
-            {"embeddings": embeddings, "labels": self.shown_labels, "centres": self.model.head.weight},
+            {"embeddings": embeddings, "labels": self.shown_labels, "centres": centres},
             {"epoch": str(moment), "step": str(self.step), "test_accuracy": str(accuracy)},
         )
 

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from arcwise import backbones, margins
-from arcwise.data import Dataset
+from arcwise.data import Dataset, num_turned_classes, resized
 from arcwise.errors import ConfigError
 from arcwise.training.config import BackboneConfig, Config, DataConfig, LossConfig, TrainConfig, with_settings
 from arcwise.training.device import choose_device, gains_from_bf16
@@ -49,6 +49,9 @@ class Recipe:
     warmup_epochs: float = 0.0  # of the margin
     weight_decay: float = 5e-4
     optimiser: str = "sgd"
+    backbone: str = ""  # by the kind and size of the data
+    image_size: int = 0  # as the data comes
+    quarter_turns: bool = False
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,20 @@ def recipe_for(data: Dataset, dim: int, device: torch.device) -> Recipe:
         "cifar10": Recipe(epochs=64, batch_size=512, lr=0.4, augment="crop-flip-cutout", warmup_epochs=5)
         if gpu
         else Recipe(epochs=10, batch_size=256, lr=0.2, augment="crop-flip", warmup_epochs=1),
+        "omniglot": Recipe(
+            epochs=15, batch_size=512, lr=0.2, augment="handwriting", warmup_epochs=1, quarter_turns=True
+        )
+        if gpu
+        else Recipe(
+            epochs=4,
+            batch_size=128,
+            lr=0.1,
+            augment="handwriting",
+            warmup_epochs=0.5,
+            backbone="small",
+            image_size=28,
+            quarter_turns=True,
+        ),
     }
     if data.name in known:
         return known[data.name]
@@ -80,6 +97,12 @@ def recipe_for(data: Dataset, dim: int, device: torch.device) -> Recipe:
     if data.kind == "features":
         return Recipe(epochs=min(epochs, 40), batch_size=batch_size, lr=0.05, augment="none")
     return Recipe(epochs=min(epochs, 60), batch_size=min(batch_size, 64), lr=0.05, augment="crop-flip")
+
+
+def sized(data: Dataset, device: torch.device) -> Dataset:
+    """The data with pictures of the size that its recipe asks for, where it asks for one."""
+    recipe = recipe_for(data, DIM, device)
+    return resized(data, recipe.image_size) if recipe.image_size else data
 
 
 def resolve(data: Dataset, wishes: Wishes, *, reference: str, custom_backbone: str | None = None) -> Resolved:
@@ -95,9 +118,20 @@ def resolve(data: Dataset, wishes: Wishes, *, reference: str, custom_backbone: s
     dim = wishes.dim if wishes.dim is not None else DIM
     recipe = recipe_for(data, dim, device)
     backbone = (
-        custom_backbone or wishes.backbone or backbones.default_for(data.shape, len(data.train.labels), device.type)
+        custom_backbone
+        or wishes.backbone
+        or recipe.backbone
+        or backbones.default_for(data.shape, len(data.train.labels), device.type)
     )
-    loss, reasons = choose_loss(wishes, data.num_classes, dim)
+    settled = with_settings(
+        Config(DataConfig(reference), BackboneConfig("", 2), LossConfig("softmax"), TrainConfig(1)), wishes.settings
+    )
+    turns = (
+        settled.data.quarter_turns
+        if "data.quarter_turns" in wishes.settings
+        else recipe.quarter_turns and data.disjoint
+    )
+    loss, reasons = choose_loss(wishes, num_turned_classes(data) if turns else data.num_classes, dim)
     if loss.name != "softmax":
         # A run much shorter than the recipe's still has to see the full margin for most of its time.
         warmup = min(recipe.warmup_epochs, round((wishes.epochs or recipe.epochs) / 6, 2))
@@ -105,7 +139,10 @@ def resolve(data: Dataset, wishes: Wishes, *, reference: str, custom_backbone: s
         loss = replace(loss, warmup_epochs=warmup)
     config = Config(
         data=DataConfig(
-            name=reference, image_size=data.shape[-1] if data.kind == "image" else 0, augment=recipe.augment
+            name=reference,
+            image_size=data.shape[-1] if data.kind == "image" else 0,
+            augment=recipe.augment,
+            quarter_turns=turns,
         ),
         backbone=BackboneConfig(backbone, dim),
         loss=loss,

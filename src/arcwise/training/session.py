@@ -33,7 +33,7 @@ from arcwise.training.freed_memory import keep_freed_memory
 from arcwise.training.interrupt import StopRequest, stop_on_signals
 from arcwise.training.loop import Trainer
 from arcwise.training.loss_spec import LossSpec, parse_loss
-from arcwise.training.recipes import Wishes, resolve
+from arcwise.training.recipes import Wishes, resolve, sized
 from arcwise.training.resuming import folder_to_resume, same_run, same_setting
 from arcwise.training.run_folder import RunFolder
 from arcwise.training.training_data import training_data
@@ -300,7 +300,7 @@ def _resolve(
         return chosen, data if isinstance(data, Dataset) else load_data(chosen, data_dir, reporter, fallback=fallback)
     if data is None:
         raise ConfigError("there is nothing to train on: name a data set, a folder or a file, or pass --config.")
-    dataset, reference = load_any(data, data_dir, fallback, reporter, wishes.settings)
+    dataset, reference = load_any(data, data_dir, fallback, reporter, wishes.settings, device=wishes.device)
     name = f"custom:{type(custom).__name__}" if custom is not None else None
     resolved = resolve(dataset, wishes, reference=reference, custom_backbone=name)
     for reason in resolved.reasons:
@@ -319,8 +319,10 @@ def load_any(
     fallback: str | None,
     reporter: Reporter,
     settings: Mapping[str, str] | None = None,
+    *,
+    device: str = "auto",
 ) -> tuple[Dataset, str]:
-    """A data set, as the settings want it, and the name or path by which it can be loaded again."""
+    """A data set, as the settings or else the recipe for this device want it, and the name or path by which it can be loaded again."""
     if not isinstance(data, str | Path | Dataset):
         raise ConfigError(
             f"data must be a name, a path or an arcwise Dataset; got {type(data).__name__}. Arrays go in as an .npz."
@@ -342,7 +344,8 @@ def load_any(
         fallback=fallback,
         reporter=reporter,
     )
-    return dataset, dataset.name if dataset.name in data_room.names() else _reference(data)
+    reference = dataset.name if dataset.name in data_room.names() else _reference(data)
+    return dataset if wanted.image_size else sized(dataset, choose_device(device)), reference
 
 
 def _reference(data: str | Path) -> str:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from arcwise.data import Dataset
+from arcwise.data import Dataset, with_quarter_turns
 from arcwise.data.label_noise import with_label_noise
 from arcwise.training.config import Config
 
 
 def training_data(config: Config, data: Dataset) -> Dataset:
-    """What the config makes of the training part; a pure function, so that a resumed run sees what it saw before."""
-    return with_label_noise(data, share=config.data.label_noise, seed=config.train.seed)
+    """What the config makes of the training part; a pure function, so that a resumed run sees what it saw before.
+
+    A picture with a wrong label keeps it however it is turned.
+    """
+    noisy = with_label_noise(data, share=config.data.label_noise, seed=config.train.seed)
+    return with_quarter_turns(noisy) if config.data.quarter_turns else noisy
