@@ -18,7 +18,24 @@ if TYPE_CHECKING:
     from arcwise.engines import Stats
     from arcwise.errors import ArcwiseError
     from arcwise.heads import Head, MarginHead, SoftmaxHead
-    from arcwise.margins import ArcFace, CombinedMargin, CosFace, Margin, NormSoftmax, SphereFace
+    from arcwise.margins import (
+        AdaCos,
+        AdaFace,
+        ArcFace,
+        CombinedMargin,
+        CosFace,
+        CurricularFace,
+        ElasticFace,
+        LiArcFace,
+        LongTail,
+        MagFace,
+        Margin,
+        MVSoftmax,
+        NormSoftmax,
+        SphereFace,
+        SphereFace2,
+        UniFace,
+    )
     from arcwise.training import compare, load_run, train
 
 _rooms = (
@@ -34,34 +51,54 @@ _rooms = (
     "viewing",
 )
 _homes = {
+    "AdaCos": "margins",
+    "AdaFace": "margins",
     "ArcFace": "margins",
     "ArcwiseError": "errors",
     "CombinedMargin": "margins",
     "CosFace": "margins",
+    "CurricularFace": "margins",
+    "ElasticFace": "margins",
     "Head": "heads",
+    "LiArcFace": "margins",
+    "LongTail": "margins",
+    "MVSoftmax": "margins",
+    "MagFace": "margins",
     "Margin": "margins",
     "MarginHead": "heads",
     "NormSoftmax": "margins",
     "SoftmaxHead": "heads",
     "SphereFace": "margins",
+    "SphereFace2": "margins",
     "Stats": "engines",
+    "UniFace": "margins",
     "compare": "training",
     "load_run": "training",
     "train": "training",
 }
 
 __all__ = [
+    "AdaCos",
+    "AdaFace",
     "ArcFace",
     "ArcwiseError",
     "CombinedMargin",
     "CosFace",
+    "CurricularFace",
+    "ElasticFace",
     "Head",
+    "LiArcFace",
+    "LongTail",
+    "MVSoftmax",
+    "MagFace",
     "Margin",
     "MarginHead",
     "NormSoftmax",
     "SoftmaxHead",
     "SphereFace",
+    "SphereFace2",
     "Stats",
+    "UniFace",
     "__version__",
     "backbones",
     "compare",

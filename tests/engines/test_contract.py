@@ -10,6 +10,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from margin_cases import FUNCTIONS_OF_THE_ANGLE, head_of, settled
 from torch import Tensor
 
 import arcwise
@@ -19,6 +20,7 @@ from arcwise.margins import Margin, build, names
 
 every_engine = pytest.mark.parametrize("engine", [name for name in ENGINES if name != "auto"])
 every_margin = pytest.mark.parametrize("name", names())
+every_plain_margin = pytest.mark.parametrize("name", FUNCTIONS_OF_THE_ANGLE)
 every_dtype = pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16], ids=str)
 # How far a gradient g may be from the float64 one: ‖g − g64‖/‖g64‖.
 CLOSE = {torch.float64: 1e-10, torch.float32: 1e-4, torch.bfloat16: 2e-2, torch.float16: 5e-3}
@@ -32,7 +34,7 @@ def make_head(
     scale: float = 10.0,
     dtype: torch.dtype = torch.float32,
 ) -> MarginHead:
-    return MarginHead(dim, num_classes, margin, scale, engine=engine).to(dtype)
+    return head_of(margin, dim, num_classes, scale, engine=engine).to(dtype)
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,7 @@ def every_gradient(name: str) -> list[Margin]:
 
 
 @every_engine
-@every_margin
+@every_plain_margin
 @every_dtype
 def test_loss_and_both_gradients_are_those_of_a_naive_loop(engine: str, name: str, dtype: torch.dtype) -> None:
     for margin in every_gradient(name):
@@ -114,7 +116,7 @@ def test_loss_and_both_gradients_are_those_of_a_naive_loop(engine: str, name: st
 @every_margin
 def test_gradcheck_passes_in_float64(engine: str, name: str) -> None:
     """On embeddings near their centres: past the turning point of a margin the slope jumps, and differences do not see it."""
-    head = make_head(engine, build(name), dtype=torch.float64)
+    head = settled(make_head(engine, build(name), dtype=torch.float64))
     labels = torch.arange(5)
     x = (head.weight + 0.3 * torch.randn(5, 4, dtype=torch.float64)).detach().requires_grad_()
     w = head.weight.detach().clone().requires_grad_()
@@ -122,6 +124,10 @@ def test_gradcheck_passes_in_float64(engine: str, name: str) -> None:
     def loss(x: Tensor, w: Tensor) -> Any:
         return torch.func.functional_call(head, {"weight": w}, (x, labels))
 
+    if (
+        name == "adaface"
+    ):  # its margin depends on the embedding's length without a gradient, which differences would see
+        x.requires_grad_(False)
     assert torch.autograd.gradcheck(loss, (x, w))
 
 
@@ -155,7 +161,7 @@ def test_a_sample_learnt_to_perfection_has_a_loss_of_zero_or_more(engine: str) -
 @every_engine
 @every_margin
 def test_ignored_samples_change_nothing(engine: str, name: str) -> None:
-    head = make_head(engine, build(name))
+    head = settled(make_head(engine, build(name)))
     x, labels = torch.randn(9, 4), torch.tensor([0, -1, 2, 3, -1, 4, 0, 1, -1])
     with_ignored, without = run(head, x, labels), run(head, x[labels >= 0], labels[labels >= 0])
     torch.testing.assert_close(with_ignored.loss, without.loss)
@@ -179,7 +185,7 @@ def test_without_a_single_label_loss_and_gradients_are_zero(
 
 
 @every_engine
-@every_margin
+@every_plain_margin
 def test_a_batch_of_one_is_a_batch(engine: str, name: str) -> None:
     head = make_head(engine, build(name))
     x, labels = torch.randn(1, 4), torch.tensor([3])
@@ -196,13 +202,14 @@ def test_scaling_embeddings_or_centres_changes_no_loss(
     engine: str, name: str, length: float, seed: int, num_classes: int, dim: int
 ) -> None:
     generator = torch.Generator().manual_seed(seed)
-    head = make_head(engine, build(name), num_classes, dim, dtype=torch.float64)
+    head = settled(make_head(engine, build(name), num_classes, dim, dtype=torch.float64))
     x = torch.randn(7, dim, dtype=torch.float64, generator=generator)
     labels = torch.randint(0, num_classes, (7,), generator=generator)
     before = run(head, x, labels)
-    longer = run(head, length * x, labels)
-    torch.testing.assert_close(longer.loss, before.loss)
-    torch.testing.assert_close(longer.dx, before.dx / length)
+    if not head.margin.reads_norm:
+        longer = run(head, length * x, labels)
+        torch.testing.assert_close(longer.loss, before.loss)
+        torch.testing.assert_close(longer.dx, before.dx / length, rtol=1e-5, atol=1e-9)
     with torch.no_grad():
         head.weight.mul_(length)
     torch.testing.assert_close(run(head, x, labels).loss, before.loss)
@@ -216,7 +223,7 @@ def test_rotating_everything_changes_no_loss_and_rotates_the_gradients(
     engine: str, name: str, seed: int, dim: int
 ) -> None:
     generator = torch.Generator().manual_seed(seed)
-    head = make_head(engine, build(name), 6, dim, dtype=torch.float64)
+    head = settled(make_head(engine, build(name), 6, dim, dtype=torch.float64))
     x = torch.randn(7, dim, dtype=torch.float64, generator=generator)
     labels = torch.randint(0, 6, (7,), generator=generator)
     rotation, _ = torch.linalg.qr(torch.randn(dim, dim, dtype=torch.float64, generator=generator))
@@ -232,8 +239,11 @@ def test_rotating_everything_changes_no_loss_and_rotates_the_gradients(
 @every_engine
 @every_margin
 def test_no_margin_is_norm_softmax(engine: str, name: str) -> None:
-    head, plain = (make_head(engine, margin) for margin in (build(name).at(0.0), arcwise.NormSoftmax()))
-    plain.load_state_dict(head.state_dict())
+    if not build(name).becomes_norm_softmax:
+        pytest.skip(f"{name} without a margin is a loss of its own kind")
+    head = settled(make_head(engine, build(name).at(0.0)))
+    plain = MarginHead(head.dim, head.num_classes, arcwise.NormSoftmax(), head.scale, engine=engine)
+    plain.weight = head.weight
     x, labels = torch.randn(8, 4), torch.arange(8) % 5
     x[0] = 2 * head.weight.detach()[0]
     ours, expected = run(head, x, labels), run(plain, x, labels)
@@ -245,8 +255,12 @@ def test_no_margin_is_norm_softmax(engine: str, name: str) -> None:
 @every_engine
 @every_margin
 def test_a_margin_never_makes_the_loss_smaller(engine: str, name: str) -> None:
-    head, plain = (make_head(engine, margin) for margin in (build(name), arcwise.NormSoftmax()))
-    plain.load_state_dict(head.state_dict())
+    margin = build(name)
+    if margin.reduction != "softmax" or margin.reshapes_negatives:
+        pytest.skip(f"{name} changes more than the own class's logit")
+    head = settled(make_head(engine, margin))
+    plain = MarginHead(head.dim, head.num_classes, arcwise.NormSoftmax(), head.scale, engine=engine)
+    plain.weight = head.weight
     x, labels = torch.randn(64, 4), torch.arange(64) % 5
     assert head(x, labels) >= plain(x, labels)
 
@@ -289,7 +303,7 @@ def test_autocast_costs_the_loss_no_precision_that_matters(engine: str) -> None:
 @every_engine
 @every_margin
 def test_stats_are_measured_without_the_margin(engine: str, name: str) -> None:
-    head = make_head(engine, build(name))
+    head = settled(make_head(engine, build(name)))
     x, labels = torch.randn(40, 4), torch.arange(40) % 5
     labels[[0, 9]] = -1
     loss, stats = head(x, labels, return_stats=True)

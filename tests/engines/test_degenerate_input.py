@@ -6,6 +6,7 @@ import math
 
 import pytest
 import torch
+from margin_cases import head_of
 from torch import Tensor
 
 import arcwise
@@ -19,7 +20,7 @@ every_dtype = pytest.mark.parametrize("dtype", [torch.float64, torch.float32, to
 
 
 def make_head(engine: str, margin: Margin, num_classes: int = 5, dim: int = 4, scale: float = 10.0) -> MarginHead:
-    return MarginHead(dim, num_classes, margin, scale, engine=engine)
+    return head_of(margin, dim, num_classes, scale, engine=engine)
 
 
 def finite_gradients(head: MarginHead, x_BD: Tensor, labels_B: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -13,6 +13,7 @@ from arcwise.margins import (
     ArcFace,
     CombinedMargin,
     CosFace,
+    Facts,
     Margin,
     NormSoftmax,
     build,
@@ -144,9 +145,16 @@ def test_the_published_numbers_for_ten_classes_come_out() -> None:
 def test_an_embedding_on_its_centre_reaches_the_posterior_under_the_margin(name: str, dim: int) -> None:
     choice = choose_scale(10, dim, build(name))
     phi, k = nearest_centre_angle(10, dim)
-    own = math.exp(choice.scale * choice.margin.target_at_zero())
-    others = k * math.exp(choice.scale * math.cos(phi))
-    assert own / (own + others) == pytest.approx(0.99, abs=1e-9)
+    if choice.margin.owns_scale:
+        assert choice.scale == pytest.approx(math.sqrt(2) * math.log(9))
+        return
+    own = choice.scale * choice.margin.target_at_zero()
+    other = choice.scale * choice.margin.negative_at(math.cos(phi), Facts(10, dim))
+    if choice.margin.reduction == "softmax":
+        assert 1 / (1 + k * math.exp(other - own)) == pytest.approx(0.99, abs=1e-9)
+    else:
+        # With the threshold where the own class is 99 % a yes, all other classes together are 1 % a yes, to first order.
+        assert k * math.exp(other - (own - math.log(99))) == pytest.approx(1 / 99, rel=1e-6)
 
 
 @given(n=classes, d=dims, name=st.sampled_from(names()))
@@ -155,7 +163,9 @@ def test_the_scale_is_finite_and_positive_for_any_number_of_classes_and_width(n:
     choice = choose_scale(n, d, build(name))
     assert math.isfinite(choice.scale)
     assert choice.scale > 0
-    assert choice.margin.target_at_zero() > math.cos(nearest_centre_angle(n, d)[0])
+    if not choice.margin.owns_scale:
+        other = choice.margin.negative_at(math.cos(nearest_centre_angle(n, d)[0]), Facts(n, d))
+        assert choice.margin.target_at_zero() > other
 
 
 @given(n=classes, d=dims, low=st.floats(0.51, 0.9999), high=st.floats(0.51, 0.9999))

@@ -84,7 +84,8 @@ def test_the_target_never_jumps(name: str, data: st.DataObject) -> None:
 @settings(deadline=None, max_examples=15)
 def test_the_target_is_never_above_the_plain_cosine(name: str, data: st.DataObject) -> None:
     margin = data.draw(strengths(name))
-    assert (margin.target(GRID.cos()) - GRID.cos()).max() <= 1e-12
+    without = GRID.cos() if margin.becomes_norm_softmax else margin.at(0.0).target(GRID.cos())
+    assert (margin.target(GRID.cos()) - without).max() <= 1e-12
 
 
 @every_margin
@@ -153,6 +154,8 @@ def test_the_ends_are_as_exact_in_float32_as_in_float64(name: str) -> None:
 @given(data=st.data())
 @settings(deadline=None, max_examples=15)
 def test_no_strength_at_all_is_norm_softmax(name: str, data: st.DataObject) -> None:
+    if not build(name).becomes_norm_softmax:
+        pytest.skip(f"{name} without a margin is a loss of its own kind")
     cos_B = torch.tensor(data.draw(st.lists(st.floats(-1, 1), min_size=1)), dtype=torch.float64)
     psi_B, slope_B = value_and_slope(build(name).at(0.0), cos_B)
     expected_B, one_B = value_and_slope(NormSoftmax(), cos_B)
@@ -197,7 +200,7 @@ def test_the_shape_of_the_input_is_kept(name: str) -> None:
 def test_a_parameter_out_of_range_is_refused_in_a_sentence(name: str) -> None:
     numbers = [key for key, value in build(name).parameters().items() if isinstance(value, float)]
     for key in numbers:
-        for value in (-1.0, 90.0, math.nan):
+        for value in (-1.0, 1e7, math.nan):
             arguments: dict[str, Any] = {key: value}
-            with pytest.raises(ValueError, match=rf"^{key} must be in .*; got {value:g}\."):
+            with pytest.raises(ValueError, match=rf"^{key} must be in .*; got "):
                 build(name, **arguments)

@@ -20,6 +20,7 @@ class Stats:
         predicted: (B,) the class with the largest plain logit.
         correct: (B,) whether that is the label; False where the label is −1.
         valid: (B,) whether the label is a class at all.
+        quality: (B,) the embeddings' lengths, for margins that make a quality of them; else None.
         dropped_mass: the share of the softmax's probability that the engine left out; 0 for exact engines.
     """
 
@@ -27,6 +28,7 @@ class Stats:
     predicted: Tensor
     correct: Tensor
     valid: Tensor
+    quality: Tensor | None = None
     dropped_mass: float = 0.0
 
     def accuracy(self) -> float:

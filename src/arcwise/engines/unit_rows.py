@@ -45,3 +45,32 @@ def unit_rows(x: Tensor, dtype: torch.dtype | None = None) -> Tensor:
     """
     dtype = dtype if dtype is not None else torch.promote_types(x.dtype, torch.float32)
     return _UnitRows.apply(x, dtype)  # type: ignore[no-any-return, no-untyped-call]
+
+
+class _RowLengths(torch.autograd.Function):
+    """‖x‖ and its gradient g·x̂, which is as finite as g whatever the row."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        dtype = torch.promote_types(x.dtype, torch.float32)
+        wide = x.to(dtype)
+        largest = wide.abs().amax(dim=1)
+        safe = torch.where(largest == 0, torch.ones_like(largest), largest)
+        scaled = wide / safe.unsqueeze(1)
+        length = scaled.square().sum(dim=1).sqrt()
+        ctx.save_for_backward(scaled / torch.where(length == 0, torch.ones_like(length), length).unsqueeze(1))
+        ctx.input_dtype = x.dtype
+        # A row near the end of the range may be longer than any number.
+        return (length * largest).clamp_max(torch.finfo(dtype).max)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, g: Tensor) -> Tensor:
+        (x_hat,) = ctx.saved_tensors
+        dx: Tensor = (g.unsqueeze(1) * x_hat).to(ctx.input_dtype)
+        return dx
+
+
+def row_lengths(x: Tensor) -> Tensor:
+    """(B,) the length of every row, in float32 at least."""
+    return _RowLengths.apply(x)  # type: ignore[no-any-return, no-untyped-call]

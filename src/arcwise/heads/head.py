@@ -17,15 +17,17 @@ class Head(nn.Module, ABC):
     """The last layer of a network that learns classes: (embeddings, labels) -> loss.
 
     Attributes:
-        weight: (N, D) the class centres. They may have any norm: only normalised copies of them are used where angles count.
+        weight: (N, D) the class centres, (N·K, D) where each class has K. They may have any norm: only normalised copies of them are
+            used where angles count.
     """
 
-    def __init__(self, dim: int, num_classes: int) -> None:
+    def __init__(self, dim: int, num_classes: int, centers_per_class: int = 1) -> None:
         super().__init__()
         check_size(dim, num_classes)
         self.dim = dim
         self.num_classes = num_classes
-        self.weight = nn.Parameter(torch.empty(num_classes, dim))
+        self.centers_per_class = centers_per_class
+        self.weight = nn.Parameter(torch.empty(num_classes * centers_per_class, dim))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -68,6 +70,11 @@ class Head(nn.Module, ABC):
         """(B, N) class-wise affinity scores."""
 
     def cosines(self, embeddings: Tensor) -> Tensor:
-        """(B, N) the cosine between every embedding and every class centre, without margin or scale."""
+        """(B, N) the cosine between every embedding and the nearest centre of every class, without margin or scale."""
         check_embeddings(embeddings, self.dim)
-        return reference.cosines(embeddings, self.weight)
+        cos_BM = reference.cosines(embeddings, self.weight)
+        return cos_BM.unflatten(1, (-1, self.centers_per_class)).amax(dim=2) if self.centers_per_class > 1 else cos_BM
+
+    def dominant_centers(self) -> Tensor:
+        """(N, D) the centre of each class; with several, the one that most of its samples lie nearest to."""
+        return self.weight.detach()

@@ -49,3 +49,11 @@ def check_size(dim: int, num_classes: int) -> None:
         raise ConfigError(f"dim must be at least 2, since an angle needs two dimensions; got {dim}.")
     if num_classes < 2:
         raise ConfigError(f"num_classes must be at least 2; got {num_classes}.")
+
+
+def check_counts(counts_N: Tensor, num_classes: int) -> None:
+    """Refuse class counts of the wrong shape or below 0."""
+    if counts_N.shape != (num_classes,):
+        raise ConfigError(f"class_counts must have the shape ({num_classes},); got {tuple(counts_N.shape)}.")
+    if bool((counts_N < 0).any()):
+        raise ConfigError(f"class_counts must be 0 or more; got {float(counts_N.min()):g} as the smallest.")

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from arcwise.engines import reference
 from arcwise.engines.stats import Stats
 
 if TYPE_CHECKING:
@@ -24,4 +23,4 @@ def warming_loss(head: MarginHead, embeddings: Tensor, labels: Tensor) -> tuple[
     margin = head.margin.at(head.margin_fraction)
     if head.training and torch.is_grad_enabled():
         head.warm_up()
-    return reference.margin_softmax(embeddings, head.weight, labels, margin, head.scale)
+    return head.loss_under(margin, embeddings, labels)

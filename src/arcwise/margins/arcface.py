@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import ClassVar, Self
 
 from torch import Tensor
 
@@ -40,6 +41,8 @@ class ArcFace(Margin):
         Jiankang Deng, Jia Guo, Niannan Xue, Stefanos Zafeiriou. ArcFace: Additive Angular Margin Loss for Deep Face Recognition.
         CVPR 2019. arXiv:1801.07698
     """
+
+    search: ClassVar[Mapping[str, tuple[float, float]]] = {"m": (0.1, 0.7)}
 
     m: float = 0.5
     continuation: Continuation = "continuous"

@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 
 from arcwise.errors import ConfigError
-from arcwise.margins.base import Margin
+from arcwise.margins.base import Facts, Margin
 
 POSTERIOR = 0.99
 # A margin that takes more than this share of the angle between centres leaves no room for the embeddings of a class.
@@ -62,18 +62,24 @@ def choose_scale(num_classes: int, dim: int, margin: Margin, posterior: float = 
     """
     if not 0.5 < posterior < 1:
         raise ConfigError(f"posterior must be between 0.5 and 1, a probability to reach; got {posterior:g}.")
+    facts = Facts(num_classes, dim)
+    if margin.owns_scale:
+        scale = float(margin.initial_state(facts)["scale"])
+        return ScaleChoice(scale, margin, f"scale {scale:.1f} to begin with: {margin.name} chooses it itself.")
     phi, k = nearest_centre_angle(num_classes, dim)
-    highest = margin.target_at_zero()
     note = ""
-    if highest < math.cos(LARGEST_SHARE * phi):
-        fraction = _fraction_that_reaches(margin, math.cos(REDUCED_SHARE * phi))
+    if margin.target_at_zero() < margin.negative_at(math.cos(LARGEST_SHARE * phi), facts):
+        fraction = _fraction_that_leaves_room(margin, math.cos(REDUCED_SHARE * phi), facts)
         note = (
             f" The margin was reduced to {100 * fraction:.0f} % of {margin}: in {dim} dimensions the nearest of {num_classes} centres"
             f" stand at best {math.degrees(phi):.1f}° apart, which leaves no room for it."
         )
         margin = margin.at(fraction)
-        highest = margin.target_at_zero()
-    scale = math.log(k * posterior / (1 - posterior)) / (highest - math.cos(phi))
+    room = margin.target_at_zero() - margin.negative_at(math.cos(phi), facts)
+    odds = math.log(posterior / (1 - posterior))
+    # A choice among classes; or a yes for the own class and k times no, on either side of one threshold.
+    needed = odds + math.log(k) if margin.reduction == "softmax" else 2 * odds + math.log(k)
+    scale = needed / room
     reasoning = (
         f"scale {scale:.1f}: {num_classes} centres in {dim} dimensions can stand {math.degrees(phi):.1f}° apart, with {k} nearest neighbour"
         f"{'s' if k > 1 else ''}; an embedding on its own centre then gets the probability {posterior:g} under the margin.{note}"
@@ -105,9 +111,11 @@ def _angle_whose_cap_holds(share: float, dim: int) -> float:
     return math.pi / 2
 
 
-def _fraction_that_reaches(margin: Margin, highest: float) -> float:
+def _fraction_that_leaves_room(margin: Margin, nearest: float, facts: Facts) -> float:
+    """The largest share of a margin under which an embedding on its centre still scores as high as a centre at the cosine `nearest`."""
     low, high = 0.0, 1.0
     for _ in range(40):
         middle = (low + high) / 2
-        low, high = (middle, high) if margin.at(middle).target_at_zero() > highest else (low, middle)
+        part = margin.at(middle)
+        low, high = (middle, high) if part.target_at_zero() > part.negative_at(nearest, facts) else (low, middle)
     return low

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import ClassVar, Self
 
 from torch import Tensor
 
@@ -41,6 +42,8 @@ class CombinedMargin(Margin):
         Jiankang Deng, Jia Guo, Niannan Xue, Stefanos Zafeiriou. ArcFace: Additive Angular Margin Loss for Deep Face Recognition.
         CVPR 2019. arXiv:1801.07698
     """
+
+    search: ClassVar[Mapping[str, tuple[float, float]]] = {"m1": (0.9, 1.2), "m2": (0.0, 0.5), "m3": (0.0, 0.35)}
 
     m1: float = 1.0
     m2: float = 0.3

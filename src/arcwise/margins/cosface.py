@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import ClassVar, Self
 
 import torch
 from torch import Tensor
 
-from arcwise.errors import ConfigError
-from arcwise.margins.base import Gradient, Margin, register
+from arcwise.margins.base import Margin, check_cosine, register
 
 
 @register("cosface")
@@ -36,18 +36,12 @@ class CosFace(Margin):
         for Deep Face Recognition. CVPR 2018. arXiv:1801.09414
     """
 
+    search: ClassVar[Mapping[str, tuple[float, float]]] = {"m": (0.05, 0.6)}
+
     m: float = 0.35
 
     def __post_init__(self) -> None:
-        if not 0 <= self.m < 2:
-            raise ConfigError(
-                f"m must be in [0, 2), a difference of cosines; got {self.m:g}. Usual values are 0.2 to 0.4."
-            )
-
-    @property
-    def gradient(self) -> Gradient:  # type: ignore[override]
-        """ψ(θ) − cos θ is a constant: there is nothing to detach."""
-        return "exact"
+        check_cosine("m", self.m)
 
     def curve(self, cos_B: Tensor) -> tuple[Tensor, Tensor]:
         return cos_B - self.m, torch.ones_like(cos_B)

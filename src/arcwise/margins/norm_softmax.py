@@ -8,7 +8,7 @@ from typing import Self
 import torch
 from torch import Tensor
 
-from arcwise.margins.base import Gradient, Margin, register
+from arcwise.margins.base import Margin, register
 
 
 @register("norm-softmax")
@@ -31,11 +31,6 @@ class NormSoftmax(Margin):
         Feng Wang, Xiang Xiang, Jian Cheng, Alan L. Yuille. NormFace: L2 Hypersphere Embedding for Face Verification.
         ACM Multimedia 2017. arXiv:1704.06369
     """
-
-    @property
-    def gradient(self) -> Gradient:  # type: ignore[override]
-        """ψ is the cosine itself: there is nothing to detach."""
-        return "exact"
 
     def curve(self, cos_B: Tensor) -> tuple[Tensor, Tensor]:
         return cos_B, torch.ones_like(cos_B)

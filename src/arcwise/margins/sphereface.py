@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import ClassVar, Self
 
 import torch
 from torch import Tensor
@@ -38,6 +39,8 @@ class SphereFace(Margin):
         Weiyang Liu, Yandong Wen, Zhiding Yu, Ming Li, Bhiksha Raj, Le Song. SphereFace: Deep Hypersphere Embedding for Face
         Recognition. CVPR 2017. arXiv:1704.08063
     """
+
+    search: ClassVar[Mapping[str, tuple[float, float]]] = {"m": (1.0, 2.5)}
 
     m: float = 1.35
     gradient: Gradient = "exact"
