@@ -184,7 +184,8 @@ class MarginHead(Head):
         if scale == "auto":
             choice = choose_scale(self.num_classes, self.dim, self.margin)
             self.margin = choice.margin
-            print(f"arcwise: {choice.reasoning}", file=sys.stderr)
+            if not self.margin.owns_scale:
+                print(f"arcwise: {choice.reasoning}", file=sys.stderr)
             return choice.scale
         if self.margin.owns_scale:
             raise ConfigError(f"{self.margin.name} chooses the scale itself; got scale={scale!r}. Leave it out.")

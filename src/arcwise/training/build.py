@@ -67,16 +67,18 @@ class Model:
         return torch.cat(parts) if parts else torch.empty(0, self.head.dim)
 
 
-def build_head(config: Config, num_classes: int, steps_per_epoch: int) -> Head:
+def build_head(config: Config, num_classes: int, steps_per_epoch: int, class_counts: Tensor | None = None) -> Head:
     """The head that the config describes."""
     loss = config.loss
     if loss.name == "softmax":
         return SoftmaxHead(config.backbone.dim, num_classes)
+    margin = margins.build(loss.name, **loss.margin)
     return MarginHead(
         config.backbone.dim,
         num_classes,
-        margins.build(loss.name, **loss.margin),
-        scale=loss.scale,
+        margin,
+        scale="auto" if margin.owns_scale else loss.scale,
+        class_counts=class_counts,
         warmup_steps=round(loss.warmup_epochs * steps_per_epoch),
     )
 
@@ -96,7 +98,9 @@ def build_model(config: Config, data: Dataset, backbone: nn.Module | None = None
         if backbone is not None
         else backbones.build(config.backbone.name, shape=data.shape, dim=config.backbone.dim)
     )
-    head = build_head(config, data.num_classes, steps_per_epoch(config, data))
+    labels = data.train.labels
+    counts = torch.bincount(labels[labels >= 0], minlength=data.num_classes)
+    head = build_head(config, data.num_classes, steps_per_epoch(config, data), counts)
     with torch.random.fork_rng(devices=[]):
         terms = build_terms(config.loss.terms, config.backbone.dim, data.num_classes)
     channels_last = config.train.channels_last and data.kind == "image"
