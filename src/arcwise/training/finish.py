@@ -139,7 +139,7 @@ def _measure_known(
         **({"bias": bias} if bias is not None else {}),
         "embeddings": test_embeddings,
         "labels": test.labels,
-        "centres": model.head.weight,
+        "centres": model.head.dominant_centers(),
         "class_means": means.directions.float(),
         "raw_class_means": means.raw.float(),
         "predicted": evaluation.nearest_by_angle(test_embeddings, means.directions),

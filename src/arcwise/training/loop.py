@@ -151,11 +151,14 @@ class Trainer:
 
     def _monitor(self) -> HealthMonitor:
         head = self.model.head
-        margin = math.acos(max(-1.0, min(1.0, head.margin.target_at_zero()))) if isinstance(head, MarginHead) else 0.0
+        # What scale and margin can reach is known for a softmax over cosines only.
+        scale, margin = None, 0.0
+        if isinstance(head, MarginHead) and head.margin.becomes_norm_softmax:
+            scale, margin = head.scale, math.acos(max(-1.0, min(1.0, head.margin.target_at_zero())))
         return HealthMonitor(
             num_classes=self.data.num_classes,
             dim=head.dim,
-            scale=head.scale if isinstance(head, MarginHead) else None,
+            scale=scale,
             margin=margin,
             steps_per_epoch=max(1, self.steps_per_epoch // self.look_every),
             learning_rate=self.config.train.lr,
@@ -175,7 +178,7 @@ class Trainer:
             embeddings=embeddings.detach(),
             labels=batch.labels,
             target_cosine=stats.target_cosine,
-            centres=self.model.head.weight.detach() if (step + 1) % self.log_every == 0 else None,
+            centres=self.model.head.dominant_centers().detach() if (step + 1) % self.log_every == 0 else None,
             gradients_norm=float(norm),
             margin_fraction=self._margin_fraction(),
             find_origin=lambda: self._origin(batch),
@@ -222,7 +225,7 @@ class Trainer:
             **self.window.read(),
             "images_per_second": round(self._images_per_second(), 1),
             "lr": lr,
-            "scale": self.config.loss.scale,
+            "scale": self.model.head.scale if isinstance(self.model.head, MarginHead) else 0.0,
             "margin_fraction": self._margin_fraction(),
         }
         self.folder.append_metrics([record])
@@ -268,7 +271,7 @@ class Trainer:
             return
         moment = self.snapshots[self.step]
         embeddings = self.model.embed(self.shown_images)
-        centres: Tensor = self.model.head.weight
+        centres: Tensor = self.model.head.dominant_centers()
         if self.data.disjoint:
             accuracy = self._judge_unseen()["test_accuracy"]
             centres = means_of_shown(embeddings, self.shown_labels, len(self.data.test_classes))

@@ -181,6 +181,8 @@ def choose_loss(wishes: Wishes, num_classes: int, dim: int) -> tuple[LossConfig,
             raise ConfigError(f"{spec.name} has no single margin m; write its parameters: {spec.name}(name=value).")
         parameters["m"] = wishes.margin
     margin = margins.build(spec.name, **parameters)
+    if margin.owns_scale and wishes.scale is not None:
+        raise ConfigError(f"{spec.name} chooses the scale itself; got --scale {wishes.scale:g}. Leave it out.")
     loss = LossConfig(
         spec.name,
         margin=margin.parameters(),
