@@ -43,7 +43,7 @@ def test_the_report_is_a_pdf_of_a_sane_length(report: pypdf.PdfReader) -> None:
         "Softmax has the highest accuracy under noise by angle",
         "From softmax to ArcFace",
         "How the scale was chosen",
-        "def margin_softmax(",
+        "def margin_loss(",
         "class ArcFace(Margin):",
         "arcwise compare mnist --losses softmax,arcface --dim 3 --seeds 3",
         "weight_decay = 0.0005",

@@ -76,5 +76,5 @@ class Head(nn.Module, ABC):
         return cos_BM.unflatten(1, (-1, self.centers_per_class)).amax(dim=2) if self.centers_per_class > 1 else cos_BM
 
     def dominant_centers(self) -> Tensor:
-        """(N, D) the centre of each class; with several, the one that most of its samples lie nearest to."""
-        return self.weight.detach()
+        """(N, D) the centre of each class, with gradients; of several, the one that most of its samples lie nearest to."""
+        return self.weight

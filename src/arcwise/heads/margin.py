@@ -160,11 +160,11 @@ class MarginHead(Head):
         return reference.margin_logits(cos_BN, task.margin.psi(samples), labels, task)
 
     def dominant_centers(self) -> Tensor:
-        """(N, D) the centre of each class; with several, the one that most of its samples lay nearest to in recent training."""
+        """(N, D) the centre of each class, with gradients; of several, the one that most samples lay nearest to in recent training."""
         if self.sub_centers is None:
-            return self.weight.detach()
+            return self.weight
         classes = torch.arange(self.num_classes, device=self.weight.device)
-        return self.weight.detach()[classes * self.centers_per_class + self.sub_centers.dominant()]
+        return self.weight[classes * self.centers_per_class + self.sub_centers.dominant()]
 
     def _task(self, margin: Margin, training: bool) -> Task:
         state = self.margin_state

@@ -25,7 +25,7 @@ from arcwise.reporting.tables import WIDEST, comparison_table, logit_table, nois
 from arcwise.reporting.wrapping import breakable
 
 _CODE = (
-    Excerpt("arcwise.engines.reference", ("cosines", "margin_logits", "margin_softmax", "mean_cross_entropy")),
+    Excerpt("arcwise.engines.reference", ("margin_loss", "cosines", "margin_logits", "mean_cross_entropy")),
     Excerpt("arcwise.heads.margin", ("MarginHead.loss", "MarginHead.logits", "MarginHead._margin_now")),
     Excerpt("arcwise.heads.softmax", ("SoftmaxHead.loss", "SoftmaxHead._plain_logits")),
     Excerpt("arcwise.margins.arcface", ("ArcFace",)),

@@ -78,6 +78,8 @@ def build_head(config: Config, num_classes: int, steps_per_epoch: int, class_cou
         num_classes,
         margin,
         scale="auto" if margin.owns_scale else loss.scale,
+        centers_per_class=loss.centers_per_class,
+        filter_above=loss.filter_above,
         class_counts=class_counts,
         warmup_steps=round(loss.warmup_epochs * steps_per_epoch),
     )

@@ -52,7 +52,7 @@ class Objective(nn.Module):
             return loss, Parts(stats, {})
         values = {"head_loss": loss.detach()}
         for name, term in self.terms.items():
-            value = term(embeddings, labels, self.head.weight if term.needs_centers else None)
+            value = term(embeddings, labels, self.head.dominant_centers() if term.needs_centers else None)
             values[name] = value.detach()
             loss = loss + self.weights[name] * value
         return loss, Parts(stats, values)
