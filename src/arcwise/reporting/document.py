@@ -26,7 +26,7 @@ from arcwise.reporting.wrapping import breakable
 
 _CODE = (
     Excerpt("arcwise.engines.reference", ("margin_loss", "cosines", "margin_logits", "mean_cross_entropy")),
-    Excerpt("arcwise.heads.margin", ("MarginHead.loss", "MarginHead.logits", "MarginHead._margin_now")),
+    Excerpt("arcwise.heads.margin", ("MarginHead.loss", "MarginHead.logits")),
     Excerpt("arcwise.heads.softmax", ("SoftmaxHead.loss", "SoftmaxHead._plain_logits")),
     Excerpt("arcwise.margins.arcface", ("ArcFace",)),
     Excerpt("arcwise.margins.continuation", ("combined_curve",)),

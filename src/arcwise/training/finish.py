@@ -96,7 +96,7 @@ def _measure_unseen(
         "centres": means.directions.float(),
         "class_means": means.directions.float(),
         "raw_class_means": means.raw.float(),
-        "trained_centres": model.head.weight,
+        "trained_centres": model.head.dominant_centers(),
     }
     upright = without_quarter_turns(data)
     train_embeddings = _embedded(model, upright.train.images, "looking through the training part", reporter)
