@@ -119,13 +119,16 @@ def contenders() -> tuple[list[Contender], list[Absent]]:
 
 
 def _ours() -> Iterator[Contender]:
-    def head(margin: Margin) -> Callable[[Shape], nn.Module]:
-        return lambda shape: MarginHead(shape.dim, shape.num_classes, margin, shape.scale)
+    def head(margin: Margin, centers_per_class: int = 1) -> Callable[[Shape], nn.Module]:
+        return lambda shape: MarginHead(
+            shape.dim, shape.num_classes, margin, shape.scale, centers_per_class=centers_per_class
+        )
 
     builds: dict[LossName, Callable[[Shape], nn.Module]] = {
         "ArcFace": head(ArcFace(MARGINS["ArcFace"])),
         "CosFace": head(CosFace(MARGINS["CosFace"])),
         "SphereFace": head(SphereFace(MARGINS["SphereFace"])),
+        "sub-centre ArcFace": head(ArcFace(MARGINS["sub-centre ArcFace"]), SUB_CENTRES),
     }
     for loss, build in builds.items():
         yield Contender(f"arcwise {__version__}", loss, build, _weight, continuation="continuous")
