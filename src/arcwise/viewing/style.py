@@ -153,16 +153,18 @@ def degree_axis(axes: Axes, upto: float = 180.0) -> None:
     axes.set_xticks(ticks, [f"{tick}°" for tick in ticks])
 
 
-def save(figure: Figure, folder: Path, stem: str) -> list[Path]:
-    """Write the figure as PNG and SVG into `folder`, whole or not at all, the same bytes every time."""
+def save(figure: Figure, folder: Path, stem: str, formats: Sequence[str] = ("png", "svg")) -> list[Path]:
+    """Write the figure in each format into `folder`, whole or not at all, the same bytes every time."""
+    metadata: dict[str, dict[str, Any]] = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}}
     _settle(figure)
-    png, svg = BytesIO(), BytesIO()
-    figure.savefig(png, format="png", dpi=DPI, metadata={"Software": None})
-    figure.savefig(svg, format="svg", dpi=DPI, metadata={"Date": None, "Creator": None})
-    paths = [folder / f"{stem}.png", folder / f"{stem}.svg"]
-    for path, content in zip(paths, (png, svg), strict=True):
-        put(path, content.getvalue())
-    return paths
+    contents = {}
+    for form in formats:
+        buffer = BytesIO()
+        figure.savefig(buffer, format=form, dpi=DPI, metadata=metadata[form])
+        contents[folder / f"{stem}.{form}"] = buffer.getvalue()
+    for path, content in contents.items():
+        put(path, content)
+    return list(contents)
 
 
 def _settle(figure: Figure) -> None:
