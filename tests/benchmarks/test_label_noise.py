@@ -45,10 +45,13 @@ def measured(features: str, tmp_path_factory: pytest.TempPathFactory) -> LabelNo
 
 def made(**scores: list[float]) -> LabelNoise:
     cells = {
-        loss: tuple(Cell((score,), (0.5,) if place else (), (0.6,) if place else ()) for place, score in enumerate(row))
+        loss: tuple(
+            Cell({"accuracy": (score,)}, (0.5,) if place else (), (0.6,) if place else ())
+            for place, score in enumerate(row)
+        )
         for loss, row in scores.items()
     }
-    return LabelNoise(Path("folder"), "made", "accuracy", (0.0, 0.1, 0.2), 1, cells)
+    return LabelNoise(Path("folder"), "made", ("accuracy",), (0.0, 0.1, 0.2), 1, cells)
 
 
 def test_every_loss_is_trained_under_every_share(measured: LabelNoise) -> None:
@@ -61,7 +64,7 @@ def test_every_loss_is_trained_under_every_share(measured: LabelNoise) -> None:
                 assert folder.config().data.label_noise == share
                 evaluation = folder.evaluation()
                 assert evaluation is not None
-                assert cell.score[seed] == evaluation["accuracy"]
+                assert cell.scores["accuracy"][seed] == evaluation["accuracy"]
                 if share:
                     assert cell.found[seed] == evaluation["shuffled_found"]
                     assert cell.average_precision[seed] == evaluation["shuffled_average_precision"]
@@ -91,10 +94,9 @@ def test_a_folder_in_the_way_is_left_alone(measured: LabelNoise, features: str) 
 
 def test_recovered_is_counted_from_what_the_first_loss_loses() -> None:
     result = made(arcface=[0.9, 0.8, 0.7], better=[0.85, 0.85, 0.9], worse=[0.9, 0.75, 0.6])
-    assert result.lost(2) == pytest.approx(0.2)
-    assert result.recovered("better", 1) == pytest.approx(0.5)
-    assert result.recovered("better", 2) == pytest.approx(1.0)
-    assert result.recovered("worse", 2) == pytest.approx(-0.5)
+    assert result.recovered("better", "accuracy", 1) == pytest.approx(0.5)
+    assert result.recovered("better", "accuracy", 2) == pytest.approx(1.0)
+    assert result.recovered("worse", "accuracy", 2) == pytest.approx(-0.5)
     table = result.table()
     assert all(len(row) == len(table[0]) for row in table)
     assert ["  better", "", "50 %", "100 %"] in table
@@ -104,8 +106,8 @@ def test_recovered_is_counted_from_what_the_first_loss_loses() -> None:
 
 def test_nothing_can_be_recovered_where_nothing_is_lost() -> None:
     result = made(arcface=[0.8, 0.8, 0.9], other=[0.8, 0.9, 0.7])
-    assert result.recovered("other", 1) is None
-    assert result.recovered("other", 2) is None
+    assert result.recovered("other", "accuracy", 1) is None
+    assert result.recovered("other", "accuracy", 2) is None
     assert ["  other", "", "–", "–"] in result.table()
 
 

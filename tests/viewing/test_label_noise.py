@@ -20,7 +20,7 @@ def result(seeds: int = 3) -> dict[str, Any]:
         return [
             {
                 "share": share,
-                "score": [0.98 - fall * share + 0.002 * seed for seed in range(seeds)],
+                "scores": {"accuracy": [0.98 - fall * share + 0.002 * seed for seed in range(seeds)]},
                 "found": [0.9 + 0.01 * seed for seed in range(seeds)] if share else [],
                 "recovered": None,
             }
@@ -29,7 +29,7 @@ def result(seeds: int = 3) -> dict[str, Any]:
 
     return {
         "data": "digits",
-        "score_meaning": "Accuracy, nearest class mean by angle",
+        "scores": {"accuracy": "Accuracy, nearest class mean by angle"},
         "shares": [0.0, 0.1, 0.2, 0.4],
         "seeds": seeds,
         "losses": {"arcface": cells(0.2), "arcface-centers3": cells(0.1)},

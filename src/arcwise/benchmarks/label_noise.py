@@ -25,9 +25,10 @@ LOSSES = "arcface,norm-softmax"
 SHARES = (0.0, 0.1, 0.2, 0.4)
 SEEDS = 3
 RESULT = "label_noise.json"
-# By what a run is judged: the first of these that its evaluation has. Classes that training has not seen go before those that it has.
+# By what a run is judged: each of these that its evaluation has.
 SCORES = {
     "recall_at_1": "Recall@1 on unseen classes",
+    "map_at_r": "MAP@R on unseen classes",
     "accuracy": "Accuracy, nearest class mean by angle",
 }
 
@@ -37,12 +38,12 @@ class Cell:
     """One loss under one share of wrong labels, a value for each seed.
 
     Attributes:
-        score: what `LabelNoise.score` names, a share of one.
+        scores: for each of `LabelNoise.scores` a share of one for each seed.
         found: how many of the shuffled labels are among as many first of the ranked list; empty without noise.
         average_precision: of the ranked list; empty without noise.
     """
 
-    score: tuple[float, ...]
+    scores: Mapping[str, tuple[float, ...]]
     found: tuple[float, ...]
     average_precision: tuple[float, ...]
 
@@ -54,7 +55,7 @@ class LabelNoise:
     Attributes:
         path: the folder with everything that was trained.
         data: the name of the data set.
-        score: by which key of evaluation.json the runs are judged.
+        scores: by which keys of evaluation.json the runs are judged.
         shares: of the training labels that were shuffled, rising from 0.
         seeds: how many.
         cells: for each loss one for each share. What the others recover is counted against the first loss.
@@ -63,7 +64,7 @@ class LabelNoise:
 
     path: Path
     data: str
-    score: str
+    scores: tuple[str, ...]
     shares: tuple[float, ...]
     seeds: int
     cells: Mapping[str, tuple[Cell, ...]]
@@ -74,28 +75,21 @@ class LabelNoise:
         """The loss against which the others are counted."""
         return next(iter(self.cells))
 
-    def lost(self, place: int) -> float:
-        """How much of the score the reference loses under the share at this place."""
-        scores = [statistics.fmean(cell.score) for cell in self.cells[self.reference]]
-        return scores[0] - scores[place]
-
-    def recovered(self, loss: str, place: int) -> float | None:
+    def recovered(self, loss: str, score: str, place: int) -> float | None:
         """The share of what the reference loses that this loss keeps; None where the reference loses nothing.
 
-        1 is the reference's own score without noise, 0 its score under this noise.
+        1 is the reference's own score without noise, 0 its score under the noise at this place among the shares.
         """
-        lost = self.lost(place)
-        if lost <= 0:
+        clean, noisy = (statistics.fmean(self.cells[self.reference][at].scores[score]) for at in (0, place))
+        if clean <= noisy:
             return None
-        kept = statistics.fmean(self.cells[loss][place].score)
-        return (kept - statistics.fmean(self.cells[self.reference][place].score)) / lost
+        return (statistics.fmean(self.cells[loss][place].scores[score]) - noisy) / (clean - noisy)
 
     def to_dict(self) -> dict[str, Any]:
         return {
             "path": str(self.path),
             "data": self.data,
-            "score": self.score,
-            "score_meaning": SCORES[self.score],
+            "scores": {score: SCORES[score] for score in self.scores},
             "shares": list(self.shares),
             "seeds": self.seeds,
             "reference": self.reference,
@@ -103,10 +97,13 @@ class LabelNoise:
                 loss: [
                     {
                         "share": share,
-                        "score": list(cell.score),
+                        "scores": {score: list(values) for score, values in cell.scores.items()},
                         "found": list(cell.found),
                         "average_precision": list(cell.average_precision),
-                        "recovered": self.recovered(loss, place) if share and loss != self.reference else None,
+                        "recovered": {
+                            score: self.recovered(loss, score, place) if share and loss != self.reference else None
+                            for score in self.scores
+                        },
                     }
                     for place, (share, cell) in enumerate(zip(self.shares, cells, strict=True))
                 ]
@@ -120,13 +117,15 @@ class LabelNoise:
         blank = [""] * len(self.shares)
         seeds = f"{self.seeds} seed{'s' if self.seeds > 1 else ''}"
         rows = [[f"{self.data}, {seeds} · labels shuffled", *(f"{share:.0%}" for share in self.shares)]]
-        rows.append([SCORES[self.score], *blank])
-        for loss, cells in self.cells.items():
-            rows.append([f"  {loss}", *(format_value(cell.score, "%") for cell in cells)])
-        if len(self.cells) > 1:
-            rows.append([f"Recovered of what {self.reference} loses", *blank])
-        for loss in list(self.cells)[1:]:
-            rows.append([f"  {loss}", "", *(_percent(self.recovered(loss, place)) for place in noisy)])
+        for score in self.scores:
+            rows.append([SCORES[score], *blank])
+            for loss, cells in self.cells.items():
+                rows.append([f"  {loss}", *(format_value(cell.scores[score], "%") for cell in cells)])
+            others = list(self.cells)[1:]
+            if others:
+                rows.append([f"Recovered of what {self.reference} loses there", *blank])
+            for loss in others:
+                rows.append([f"  {loss}", "", *(_percent(self.recovered(loss, score, place)) for place in noisy)])
         rows.append(["Shuffled labels among as many first of the list", *blank])
         for loss, cells in self.cells.items():
             rows.append([f"  {loss}", *(format_value(cell.found, "%") if cell.found else "" for cell in cells)])
@@ -183,7 +182,7 @@ def run(
             **training,
         )
         if comparison.stopped_by is not None:
-            return LabelNoise(path, data, "accuracy", rising, seeds, {}, comparison.stopped_by)
+            return LabelNoise(path, data, (), rising, seeds, {}, comparison.stopped_by)
         compared.append(comparison)
     result = _gathered(path, rising, seeds, compared)
     write_file(path / RESULT, json.dumps(result.to_dict(), indent=1) + "\n")
@@ -196,15 +195,19 @@ def _gathered(path: Path, shares: tuple[float, ...], seeds: int, compared: Seque
         for loss in compared[0].losses
     }
     first = evaluations[compared[0].losses[0]][0][0]
-    score = next(key for key in SCORES if first.get(key) is not None)
+    scores = tuple(key for key in SCORES if first.get(key) is not None)
     cells = {
         loss: tuple(
-            Cell(_values(runs, score), _values(runs, "shuffled_found"), _values(runs, "shuffled_average_precision"))
+            Cell(
+                {score: _values(runs, score) for score in scores},
+                _values(runs, "shuffled_found"),
+                _values(runs, "shuffled_average_precision"),
+            )
             for runs in by_share
         )
         for loss, by_share in evaluations.items()
     }
-    return LabelNoise(path, str(first["data"]), score, shares, seeds, cells)
+    return LabelNoise(path, str(first["data"]), scores, shares, seeds, cells)
 
 
 def _evaluation(folder: Path) -> dict[str, Any]:

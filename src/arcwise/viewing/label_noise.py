@@ -1,4 +1,4 @@
-"""What wrong labels cost each loss, and how many of them are found: two curves over the share that was shuffled."""
+"""What wrong labels cost each loss, and how many of them are found: curves over the share that was shuffled."""
 
 from __future__ import annotations
 
@@ -34,27 +34,27 @@ def draw_label_noise(folder: Path, *, reporter: Reporter | None = None) -> list[
 
 
 def label_noise_figure(result: dict[str, Any]) -> Figure:
-    """The score on the left, the share of the shuffled labels that is found on the right."""
-    losses = list(result["losses"])
+    """A panel for each score, and the share of the shuffled labels that is found on the right."""
+    losses, scores = list(result["losses"]), result["scores"]
     several = f"Mean over {result['seeds']} seeds; a bar is the standard deviation."
+    found = "Found: of the shuffled labels, the share among as many first of the ranked list."
     figure = new_figure(
-        9.2,
+        4.6 * (len(scores) + 1),
         4.6,
         title=f"{shorten(result['data'], 30)}: what wrong labels cost, and how many of them are found",
-        subtitle=f"{several if result['seeds'] > 1 else 'One seed.'} Labels were replaced by another class, drawn evenly.",
+        subtitle=f"{several if result['seeds'] > 1 else 'One seed.'} {found}",
         legend=losses,
     )
-    left, right = figure.subplots(1, 2)
+    *panels, right = figure.subplots(1, len(scores) + 1)
     for index, loss in enumerate(losses):
         cells = result["losses"][loss]
-        _curve(left, index, len(losses), [(cell["share"], cell["score"]) for cell in cells])
+        for axes, score in zip(panels, scores, strict=True):
+            _curve(axes, index, len(losses), [(cell["share"], cell["scores"][score]) for cell in cells])
         _curve(right, index, len(losses), [(cell["share"], cell["found"]) for cell in cells if cell["found"]])
-    left.set_title(plain(result["score_meaning"]))
-    right.set_title("Shuffled labels among as many first of the list")
-    for axes in (left, right):
+    for axes, meaning in zip([*panels, right], [*scores.values(), "Shuffled labels found"], strict=True):
+        axes.set_title(plain(meaning))
         _percent_axes(axes, result["shares"])
-    right.set_ylim(top=min(right.get_ylim()[1], 1.02))
-    left.set_ylim(top=min(left.get_ylim()[1], 1.02))
+        axes.set_ylim(top=min(axes.get_ylim()[1], 1.02))
     legend_above(figure, _handles(losses), losses)
     return figure
 
@@ -75,12 +75,14 @@ def _curve(axes: Axes, index: int, of: int, points: list[tuple[float, list[float
 
 
 def _percent_axes(axes: Axes, shares: list[float]) -> None:
-    from matplotlib.ticker import PercentFormatter
+    from matplotlib.ticker import MaxNLocator, PercentFormatter
 
     axes.set_xticks(shares, [f"{share:.0%}" for share in shares])
     axes.set_xlim(-0.03, max(shares) + 0.03)
     axes.set_xlabel("training labels shuffled")
     low, high = axes.get_ylim()
+    # No steps of 2.5, which whole percents would round.
+    axes.yaxis.set_major_locator(MaxNLocator(nbins=7, steps=[1, 2, 5, 10]))
     axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0 if high - low > 0.05 else 1))
 
 
