@@ -14,7 +14,9 @@ from arcwise.benchmarks import label_noise
 from arcwise.benchmarks.label_noise import Cell, LabelNoise, run
 from arcwise.errors import ConfigError, RunError
 from arcwise.training import RunFolder
+from arcwise.training.loss_spec import parse_losses
 
+LOSSES = "arcface,arcface(centers=3)"
 SHORT: dict[str, Any] = {"epochs": 2, "dim": 4, "device": "cpu"}
 
 
@@ -40,7 +42,7 @@ def features(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture(scope="module")
 def measured(features: str, tmp_path_factory: pytest.TempPathFactory) -> LabelNoise:
     out = tmp_path_factory.mktemp("out") / "noise"
-    return run(features, shares=[0.4, 0.2], seeds=2, out=out, **SHORT)
+    return run(features, losses=LOSSES, shares=[0.4, 0.2], seeds=2, out=out, **SHORT)
 
 
 def made(**scores: list[float]) -> LabelNoise:
@@ -56,7 +58,7 @@ def made(**scores: list[float]) -> LabelNoise:
 
 def test_every_loss_is_trained_under_every_share(measured: LabelNoise) -> None:
     assert measured.shares == (0.0, 0.2, 0.4)
-    assert list(measured.cells) == label_noise.LOSSES.split(",")
+    assert list(measured.cells) == ["arcface", "arcface-centers3"]
     for loss, cells in measured.cells.items():
         for share, cell in zip(measured.shares, cells, strict=True):
             for seed in range(2):
@@ -78,11 +80,15 @@ def test_the_result_is_written_as_plain_json(measured: LabelNoise) -> None:
     assert [cell["share"] for cell in written["losses"]["arcface"]] == [0.0, 0.2, 0.4]
 
 
+def test_the_usual_losses_can_be_read() -> None:
+    assert "arcface-centers3-filter0.5" in [spec.label for spec in parse_losses(label_noise.LOSSES)]
+
+
 def test_what_is_there_already_is_resumed_and_not_trained_again(
     measured: LabelNoise, features: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("arcwise.training.loop.Trainer.take_step", lambda *_: pytest.fail("a step was taken"))
-    again = run(features, shares=[0.2, 0.4], seeds=2, out=measured.path, resume=True, **SHORT)
+    again = run(features, losses=LOSSES, shares=[0.2, 0.4], seeds=2, out=measured.path, resume=True, **SHORT)
     assert again.cells == measured.cells
 
 

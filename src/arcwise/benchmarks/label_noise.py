@@ -21,7 +21,7 @@ from arcwise.training import RunFolder, compare
 from arcwise.training.comparison import Comparison, format_value
 
 DATA = "digits"
-LOSSES = "arcface,norm-softmax"
+LOSSES = "arcface,arcface(centers=3),arcface(filter=0.5),arcface(centers=3,filter=0.5),norm-softmax"
 SHARES = (0.0, 0.1, 0.2, 0.4)
 SEEDS = 3
 RESULT = "label_noise.json"

@@ -82,7 +82,7 @@ def _percent_axes(axes: Axes, shares: list[float]) -> None:
     axes.set_xlabel("training labels shuffled")
     low, high = axes.get_ylim()
     # No steps of 2.5, which whole percents would round.
-    axes.yaxis.set_major_locator(MaxNLocator(nbins=7, steps=[1, 2, 5, 10]))
+    axes.yaxis.set_major_locator(MaxNLocator(nbins=9, steps=[1, 2, 5, 10]))
     axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0 if high - low > 0.05 else 1))
 
 
