@@ -162,8 +162,9 @@ def test_a_module_that_only_lacks_torchvision_is_imported_without_it(
     (tmp_path / "wants_torchvision.py").write_text("from torchvision.ops import MLP\nANSWER = 42\n")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setitem(sys.modules, "torchvision", None)  # importing it fails
-    module = peers._module_with_torchvision_or_without("wants_torchvision")
+    module, whole = peers._module_with_torchvision_or_without("wants_torchvision")
     assert module.ANSWER == 42
+    assert not whole
     assert "torchvision.ops" not in sys.modules
     assert not hasattr(sys.modules["torchvision"], "ops")
 

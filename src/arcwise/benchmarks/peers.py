@@ -161,29 +161,31 @@ def _pytorch_metric_learning(library: str) -> Iterator[Contender]:
 
 def _open_metric_learning(library: str) -> Iterator[Contender]:
     """ArcFace is the only one of these losses that it has."""
-    loss: Any = _module_with_torchvision_or_without("oml.losses.arcface").ArcFaceLoss
+    module, whole = _module_with_torchvision_or_without("oml.losses.arcface")
+    loss: Any = module.ArcFaceLoss
 
     def build(shape: Shape) -> nn.Module:
         return loss(shape.dim, shape.num_classes, m=MARGINS["ArcFace"], s=shape.scale)  # type: ignore[no-any-return]
 
-    yield Contender(library, "ArcFace", build, _weight)
+    yield Contender(library if whole else f"{library} without torchvision", "ArcFace", build, _weight)
 
 
 def _weight(module: nn.Module) -> nn.Parameter:
     return module.weight  # type: ignore[return-value]
 
 
-def _module_with_torchvision_or_without(name: str) -> types.ModuleType:
-    """The module; where torchvision cannot be imported, with a stand-in for the one class that the module takes from it.
+def _module_with_torchvision_or_without(name: str) -> tuple[types.ModuleType, bool]:
+    """The module, and whether torchvision could be imported for it.
 
-    That class, an MLP, has no part in the loss that is measured.
+    Where it could not, a stand-in takes the place of the one class that the module wants from it, an MLP, which has no part in the
+    loss that is measured.
     """
     try:
-        return importlib.import_module(name)
+        return importlib.import_module(name), True
     except (ImportError, RuntimeError, OSError):
         with _torchvision_stood_in_for():
             sys.modules.pop(name, None)
-            return importlib.import_module(name)
+            return importlib.import_module(name), False
 
 
 @contextmanager
