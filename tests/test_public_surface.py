@@ -49,6 +49,7 @@ def test_the_public_names_are_these_and_no_others() -> None:
         "reporting",
         "train",
         "training",
+        "tune",
         "viewing",
     ]
     assert dir(arcwise) == sorted(arcwise.__all__)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
         SphereFace2,
         UniFace,
     )
-    from arcwise.training import compare, load_run, train
+    from arcwise.training import compare, load_run, train, tune
 
 _rooms = (
     "backbones",
@@ -75,6 +75,7 @@ _homes = {
     "compare": "training",
     "load_run": "training",
     "train": "training",
+    "tune": "training",
 }
 
 __all__ = [
@@ -112,6 +113,7 @@ __all__ = [
     "reporting",
     "train",
     "training",
+    "tune",
     "viewing",
 ]
 

@@ -15,14 +15,14 @@ from arcwise import __version__
 
 Command = Callable[..., Any]
 
-COMMANDS = [["train"], ["compare"], ["report"], ["data"], ["data", "list"], ["data", "get"], ["bench"]]
+COMMANDS = [["train"], ["compare"], ["tune"], ["report"], ["data"], ["data", "list"], ["data", "get"], ["bench"]]
 
 
 def test_arcwise_alone_shows_how_to_begin(arcwise: Command) -> None:
     done = arcwise()
     assert (done.code, done.err) == (0, "")
     assert "Start with: arcwise compare mnist" in done.out
-    assert all(f" {name} " in done.out for name in ("train", "compare", "report", "data", "bench"))
+    assert all(f" {name} " in done.out for name in ("train", "compare", "tune", "report", "data", "bench"))
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)

@@ -44,6 +44,19 @@ def test_many_columns_become_rows_in_as_many_tables_as_it_takes(
     ]
 
 
+@pytest.mark.parametrize("width", [60, 80, 300])
+def test_a_last_column_of_text_is_folded_and_leaves_the_values_whole(
+    width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    rows = [["arcface+triplet0.5", "97.56 %", "96.52 %", "scale 6.246, m 0.414, triplet.weight 0.7, triplet.m 0.2"]]
+    print_table([["loss", "best", "default", "setting"], *rows], text_last=True)
+    printed = capsys.readouterr().out
+    assert max(map(cell_len, printed.splitlines())) <= width
+    assert "…" not in printed
+    assert all(value in printed for value in ["97.56 %", "96.52 %", "6.246", "triplet.weight"])
+
+
 def test_square_brackets_are_printed_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
     print_table([["name", "value"], ["[bold]", "[/nothing]"]])
     printed = capsys.readouterr().out

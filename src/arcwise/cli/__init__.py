@@ -18,6 +18,7 @@ from arcwise.cli.compare import compare
 from arcwise.cli.data import app as data
 from arcwise.cli.report import report
 from arcwise.cli.train import train
+from arcwise.cli.tune import tune
 from arcwise.errors import ArcwiseError
 
 app = App(
@@ -28,7 +29,7 @@ app = App(
     suppress_keyboard_interrupt=False,
     help_epilogue="Start with: arcwise compare mnist --losses softmax,arcface --dim 3",
 )
-for command in (train, compare, report, data, bench):
+for command in (train, compare, tune, report, data, bench):
     app.command(command)
 
 

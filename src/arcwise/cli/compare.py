@@ -22,6 +22,7 @@ def compare(
     losses: str = "softmax,arcface",
     seeds: int = 1,
     seed: int = 0,
+    tuned: Path | None = None,
     out: Annotated[Path | None, Parameter(alias="-o")] = None,
     resume: Annotated[bool, Parameter(negative=())] = False,
     jobs: int = 1,
@@ -48,6 +49,8 @@ def compare(
         How many seeds to train each loss with.
     seed
         The first seed.
+    tuned
+        The tuned.toml of arcwise tune: the scale and margin that it found.
     out
         The folder to write; by default runs/DATA-compare.
     resume
@@ -70,6 +73,7 @@ def compare(
         losses=losses,
         seeds=seeds,
         first_seed=seed,
+        tuned=tuned,
         out=out,
         resume=resume,
         jobs=jobs,

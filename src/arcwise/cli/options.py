@@ -79,8 +79,8 @@ def next_command(command: str, output: OutputOptions) -> None:
         print(f"\nNext: {command}")
 
 
-def print_table(rows: list[list[str]]) -> None:
-    """A table with its header, in aligned columns.
+def print_table(rows: list[list[str]], *, text_last: bool = False) -> None:
+    """A table with its header, in aligned columns; a last column of text is folded where it is too wide.
 
     Where the terminal is too narrow for many columns they become rows, in as many tables as it takes; a long first column is folded.
     """
@@ -89,11 +89,11 @@ def print_table(rows: list[list[str]]) -> None:
 
     console = Console()
     parts = [rows]
-    if len(rows[0]) > len(rows) and _width(rows) > console.width:
+    if not text_last and len(rows[0]) > len(rows) and _width(rows) > console.width:
         parts = _fitting([list(row) for row in zip(*rows, strict=True)], console.width)
     for part in parts:
         table = Table(*part[0], pad_edge=False)
-        for column in table.columns[1:]:
+        for column in table.columns[1 : -1 if text_last else None]:
             column.justify, column.no_wrap = "right", True
         for row in part[1:]:
             table.add_row(*row)

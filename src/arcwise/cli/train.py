@@ -24,6 +24,7 @@ def train(
     scale: float | None = None,
     seed: int | None = None,
     config: Path | None = None,
+    tuned: Path | None = None,
     out: Annotated[Path | None, Parameter(alias="-o")] = None,
     resume: Annotated[bool, Parameter(negative=())] = False,
     figures: bool = True,
@@ -57,6 +58,8 @@ def train(
         Decides everything random; by default 0.
     config
         A config.toml to run as it is; --set changes single values of it.
+    tuned
+        The tuned.toml of arcwise tune: the scale and margin that it found.
     out
         The run folder; by default runs/DATA-LOSS.
     resume
@@ -75,6 +78,7 @@ def train(
         scale=scale,
         seed=seed,
         config=config,
+        tuned=tuned,
         out=out,
         resume=resume,
         command=command_line(),

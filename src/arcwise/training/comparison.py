@@ -30,6 +30,7 @@ from arcwise.training.run_all import run_all
 from arcwise.training.run_folder import prepare_folder
 from arcwise.training.session import RUNS, announce_run, load_any
 from arcwise.training.training_data import training_data
+from arcwise.training.tuned_settings import TunedSettings, read_tuned
 
 
 @dataclass(frozen=True)
@@ -106,6 +107,7 @@ def compare(
     warmup_epochs: float | None = None,
     device: str = "auto",
     settings: Mapping[str, str] | None = None,
+    tuned: Path | str | TunedSettings | None = None,
     out: Path | str | None = None,
     resume: bool = False,
     jobs: int = 1,
@@ -120,6 +122,7 @@ def compare(
         data: as for `train`.
         losses: "softmax,arcface(m=0.3)", or "all".
         seeds: how many seeds, counted from `first_seed`.
+        tuned: what `arcwise.tune` found for these losses: its tuned.toml.
         resume: go on with a comparison that was stopped, or begin it.
         jobs: how many runs at a time, each in a process of its own; they share the device.
 
@@ -131,6 +134,7 @@ def compare(
     if seeds < 1:
         raise ConfigError(f"seeds must be at least 1; got {seeds}.")
     check_jobs(jobs)
+    own = read_tuned(Path(tuned)) if isinstance(tuned, str | Path) else tuned
     dataset, reference = load_any(data, data_dir, fallback, reporter, settings, device=device)
     path = Path(out) if out is not None else RUNS / f"{dataset.name}-compare"
     prepare_folder(path, resume)
@@ -149,6 +153,7 @@ def compare(
                 device=device,
                 settings=settings or {},
                 command=command,
+                tuned=own,
             ),
             reference,
             reporter if seed == first_seed else Reporter(),

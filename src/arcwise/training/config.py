@@ -148,14 +148,14 @@ def _check(config: Config) -> None:
 
 def to_toml(config: Config) -> str:
     """The config as TOML, every key written out."""
-    lines = [f"arcwise = {_toml(config.arcwise)}", f"command = {_toml(config.command)}"]
+    lines = [f"arcwise = {toml_value(config.arcwise)}", f"command = {toml_value(config.command)}"]
     for section in SECTIONS:
         values = asdict(getattr(config, section))
         margin, terms = values.pop("margin", {}), values.pop("terms", {})
-        lines += ["", f"[{section}]", *(f"{key} = {_toml(value)}" for key, value in values.items())]
+        lines += ["", f"[{section}]", *(f"{key} = {toml_value(value)}" for key, value in values.items())]
         for name, table in {"margin": margin, **{f"terms.{name}": table for name, table in terms.items()}}.items():
             if table:
-                lines += ["", f"[{section}.{name}]", *(f"{key} = {_toml(value)}" for key, value in table.items())]
+                lines += ["", f"[{section}.{name}]", *(f"{key} = {toml_value(value)}" for key, value in table.items())]
     return "\n".join(lines) + "\n"
 
 
@@ -265,7 +265,8 @@ def _kind(hint: Any) -> str:
     return {float: "a number", int: "a whole number", bool: "true or false", str: "text"}.get(hint, "a table")
 
 
-def _toml(value: Any) -> str:
+def toml_value(value: Any) -> str:
+    """A single value as TOML."""
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(value, bool):

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from arcwise.progress import Reporter, Stage
+from arcwise.training.jobs import Job
 
 SHOWN_NAMES = 3
 
@@ -73,6 +74,10 @@ class Board:
         self._finished_steps += steps
         self._done += 1
         self._show()
+
+    def reporter_of(self, job: Job) -> Reporter:
+        """Who hears the steps of a job that is done in this process."""
+        return StepReporter(lambda steps: self.moved(job.name, steps), lambda _: None)
 
     def _show(self) -> None:
         names = list(self._steps)

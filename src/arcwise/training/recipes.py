@@ -15,6 +15,8 @@ from arcwise.training.config import BackboneConfig, Config, DataConfig, LossConf
 from arcwise.training.device import choose_device, gains_from_bf16
 from arcwise.training.loss_spec import LossSpec
 from arcwise.training.term_table import table_of
+from arcwise.training.tuned_choice import find_tuned
+from arcwise.training.tuned_settings import TunedSettings
 
 DIM = 128
 
@@ -36,6 +38,8 @@ class Wishes:
     device: str = "auto"
     settings: Mapping[str, str] = field(default_factory=dict)
     command: str = ""
+    tuned: TunedSettings | None = None
+    use_shipped: bool = True  # the package's own tuning, where there is one for the data set
 
 
 @dataclass(frozen=True)
@@ -115,7 +119,7 @@ def resolve(data: Dataset, wishes: Wishes, *, reference: str, custom_backbone: s
         custom_backbone: the name to record for a network that the user brought along.
     """
     device = choose_device(wishes.device)
-    dim = wishes.dim if wishes.dim is not None else DIM
+    dim = wishes.dim if wishes.dim is not None else wishes.tuned.dim if wishes.tuned is not None else DIM
     recipe = recipe_for(data, dim, device)
     backbone = (
         custom_backbone
@@ -132,6 +136,16 @@ def resolve(data: Dataset, wishes: Wishes, *, reference: str, custom_backbone: s
         else recipe.quarter_turns and data.disjoint
     )
     loss, reasons = choose_loss(wishes, num_turned_classes(data) if turns else data.num_classes, dim)
+    tuned = find_tuned(
+        wishes.loss.label,
+        {"--scale": wishes.scale, "--margin": wishes.margin},
+        wishes.tuned,
+        wishes.use_shipped,
+        data.name,
+        dim,
+    )
+    if tuned is not None:
+        loss, reasons = tuned.applied_to(loss), (tuned.reason,)
     if loss.name != "softmax":
         # A run much shorter than the recipe's still has to see the full margin for most of its time.
         warmup = min(recipe.warmup_epochs, round((wishes.epochs or recipe.epochs) / 6, 2))
@@ -150,7 +164,7 @@ def resolve(data: Dataset, wishes: Wishes, *, reference: str, custom_backbone: s
             epochs=wishes.epochs if wishes.epochs is not None else recipe.epochs,
             batch_size=wishes.batch_size if wishes.batch_size is not None else recipe.batch_size,
             optimiser=recipe.optimiser,  # type: ignore[arg-type]
-            lr=wishes.lr if wishes.lr is not None else recipe.lr,
+            lr=wishes.lr if wishes.lr is not None else recipe.lr * (tuned.lr_factor if tuned is not None else 1),
             weight_decay=recipe.weight_decay,
             seed=wishes.seed,
             device=str(device),

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from arcwise import losses
 from arcwise.data import Dataset
 from arcwise.errors import ConfigError
 from arcwise.training.config import Config, with_settings
 from arcwise.training.loss_spec import LossSpec
-from arcwise.training.term_table import TermTable, table_of
+from arcwise.training.term_table import TermTable
+from arcwise.training.tuned_settings import TunedSettings
 
 
 def folder_to_resume(
@@ -47,7 +49,7 @@ def same_run(config: Config, loss: LossSpec | None, settings: Mapping[str, str],
             same_setting(f"loss {parameter}", given, config.loss.margin.get(parameter))
         same_setting("centers", loss.centers_per_class, config.loss.centers_per_class)
         same_setting("filter", loss.filter_above, config.loss.filter_above)
-        same_setting("terms", _terms(table_of(loss.terms)), _terms(config.loss.terms))
+        _same_terms(loss, config.loss.terms)
     for name, value in wanted.items():
         same_setting(name, value, begun[name])
     if with_settings(config, settings) != config:
@@ -56,15 +58,28 @@ def same_run(config: Config, loss: LossSpec | None, settings: Mapping[str, str],
         )
 
 
-def _terms(table: TermTable) -> str:
-    """In words that two runs can be compared by, whatever the order."""
-    return (
-        "+".join(
-            f"{name}({', '.join(f'{key}={value}' for key, value in values.items())})"
-            for name, values in sorted(table.items())
-        )
-        or "none"
+def _same_terms(loss: LossSpec, begun: TermTable) -> None:
+    """Refuse other terms, and another value of what was said about one; what was left open may have been chosen by tuning."""
+    same_setting(
+        "terms", "+".join(sorted(term.name for term in loss.terms)) or "none", "+".join(sorted(begun)) or "none"
     )
+    for term in loss.terms:
+        usual = losses.term_class(term.name).default_weight
+        said = {**({"weight": term.weight} if term.weight != usual else {}), **term.parameters}
+        for name, value in said.items():
+            same_setting(f"{term.name} {name}", value, begun[term.name].get(name))
+
+
+def same_tuning(config: Config, tuned: TunedSettings, loss: LossSpec | None) -> None:
+    """Refuse tuned settings that the run's config has otherwise."""
+    found = tuned.losses.get(loss.label if loss is not None else config.loss.name)
+    if found is not None:
+        same_setting("scale", found.scale or None, config.loss.scale)
+        for parameter, value in found.margin.items():
+            same_setting(f"loss {parameter}", value, config.loss.margin.get(parameter))
+        for term, table in found.terms.items():
+            for parameter, value in table.items():
+                same_setting(f"{term} {parameter}", value, config.loss.terms.get(term, {}).get(parameter))
 
 
 def same_setting(name: str, wanted: object, begun: object) -> None:

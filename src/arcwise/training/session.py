@@ -34,9 +34,10 @@ from arcwise.training.interrupt import StopRequest, stop_on_signals
 from arcwise.training.loop import Trainer
 from arcwise.training.loss_spec import LossSpec, parse_loss
 from arcwise.training.recipes import Wishes, resolve, sized
-from arcwise.training.resuming import folder_to_resume, same_run, same_setting
+from arcwise.training.resuming import folder_to_resume, same_run, same_setting, same_tuning
 from arcwise.training.run_folder import RunFolder
 from arcwise.training.training_data import training_data
+from arcwise.training.tuned_settings import TunedSettings, read_tuned
 
 RUNS = Path("runs")
 
@@ -75,6 +76,7 @@ def train(
     seed: int | None = None,
     device: str = "auto",
     settings: Mapping[str, str] | None = None,
+    tuned: Path | str | TunedSettings | None = None,
     config: Path | str | Config | None = None,
     out: Path | str | None = None,
     resume: bool = False,
@@ -97,6 +99,7 @@ def train(
         margin: the margin's m; angles in radians.
         seed: decides everything random; by default 0.
         settings: single values of the config by dotted name, {"train.weight_decay": "0"}.
+        tuned: what `arcwise.tune` found: its tuned.toml, which settles the scale, the margin and, where `dim` is not given, the width.
         config: a config to run as it is; `data`, `device`, `epochs` and `settings` still apply on top, and the rest is refused.
         out: the run folder; by default runs/DATA-LOSS. It must not exist yet unless `resume` is set.
         resume: go on where an existing run stopped.
@@ -117,6 +120,7 @@ def train(
         raise ConfigError(
             f"backbone must be a name or an instance of torch.nn.Module; got {backbone!r}. A class wants ()."
         )
+    own = read_tuned(Path(tuned)) if isinstance(tuned, str | Path) else tuned
     resumed = folder_to_resume(RUNS, data, spec, out) if resume else None
     custom = backbone if isinstance(backbone, nn.Module) else None
     if resumed is not None:
@@ -139,6 +143,8 @@ def train(
             margin=margin,
             seed=seed,
         )
+        if own is not None:
+            same_tuning(chosen, own, spec)
         dataset = data if isinstance(data, Dataset) else load_data(chosen, data_dir, reporter, fallback=fallback)
         device = device if device != "auto" else chosen.train.device
         chosen = replace(chosen, train=replace(chosen.train, device=str(choose_device(device))))
@@ -157,10 +163,11 @@ def train(
             device=device,
             settings=settings or {},
             command=command,
+            tuned=own,
         )
         if config is not None:
             _only_config(loss=loss, seed=seed, dim=dim, backbone=wishes.backbone, batch_size=batch_size, lr=lr)
-            _only_config(warmup_epochs=warmup_epochs, scale=scale, margin=margin)
+            _only_config(warmup_epochs=warmup_epochs, scale=scale, margin=margin, tuned=tuned)
         chosen, dataset = _resolve(data, wishes, config, custom, data_dir, fallback, reporter)
         path = (
             Path(out)
