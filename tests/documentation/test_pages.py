@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 from arcwise import losses, margins
 from arcwise.documentation.catalogue import Entry, catalogue
-from arcwise.documentation.pages import page
+from arcwise.documentation.pages import index, page
 from arcwise.documentation.writing import pages, write
 from arcwise.training.loss_spec import parse_loss
 from arcwise.viewing.style import house_style
@@ -77,6 +78,45 @@ def test_the_picture_can_be_drawn_without_its_folder(entry: Entry) -> None:
     assert lines
     for line in lines:
         assert np.abs(np.asarray(line.get_ydata(), dtype=float)).max() < 1e3, line.get_label()
+
+
+def test_a_new_margin_has_its_page_without_further_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("matplotlib", reason="pictures need the extra viz")
+
+    @dataclass(frozen=True)
+    class Halved(margins.CosFace):
+        """Half of the cosine is asked for.  Nobody et al. 2030.
+
+        An idea.
+
+        Prefer `ArcFace`.
+
+        Asks for: half.
+        Take it when: never.
+
+        Formula:
+            target: s·(cos θ_y − m/2)
+
+        Args:
+            m: twice the margin.
+
+        Paper:
+            A. Nobody. Halves. 2030.
+        """
+
+        m: float = 0.3
+
+    monkeypatch.setitem(margins.base._registry, "halved", Halved)
+    entries = catalogue()
+    (entry,) = (entry for entry in entries if entry.stem == "halved")
+    text = page(entry, entries)
+    assert text.startswith("<!--")
+    assert "# Halved\n\nHalf of the cosine is asked for.\n\nAn idea.\n" in text
+    assert "| `m` | `0.3` |" in text
+    assert "margin=arcwise.margins.Halved(m=0.3)" in text
+    assert "| [Halved](halved.md) | `halved(m=0.3)` | half | never |" in index(entries)
+    with house_style():
+        assert entry.picture().axes
 
 
 def test_names_in_backticks_become_links_but_not_on_their_own_page_nor_in_code() -> None:

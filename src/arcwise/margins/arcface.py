@@ -26,7 +26,7 @@ class ArcFace(Margin):
     Take it when: nothing speaks for another; it is the default.
 
     Formula:
-        own class: s·cos(θ_y + m)
+        target: s·cos(θ_y + m)
         past θ_y = π − m: s·(cos θ_y − (1 − cos m)), which goes on falling
         other classes: s·cos θ_j
 

@@ -27,7 +27,7 @@ class CombinedMargin(Margin):
     Take it when: you can afford to tune three numbers.
 
     Formula:
-        own class: s·(cos(m1·θ_y + m2) − m3)
+        target: s·(cos(m1·θ_y + m2) − m3)
         past θ* = (π − m2)/m1: s·(cos θ_y − cos θ* − 1 − m3), which goes on falling
         other classes: s·cos θ_j
 

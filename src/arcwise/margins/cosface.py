@@ -25,7 +25,7 @@ class CosFace(Margin):
     Take it when: classes are few and noisy, or another margin is slow to start.
 
     Formula:
-        own class: s·(cos θ_y − m)
+        target: s·(cos θ_y − m)
         other classes: s·cos θ_j
 
     Args:

@@ -28,7 +28,7 @@ class SphereFace(Margin):
     Take it when: you reproduce an older run, or well-learnt samples should be left alone.
 
     Formula:
-        own class: s·((−1)^k cos(m·θ_y) − 2k), k = ⌊m·θ_y/π⌋
+        target: s·((−1)^k cos(m·θ_y) − 2k), k = ⌊m·θ_y/π⌋
         other classes: s·cos θ_j
 
     Args:
