@@ -10,7 +10,7 @@ from arcwise.data._sources import Address, NpmPackage
 
 
 def test_the_names_are_those_that_the_documentation_promises() -> None:
-    assert names() == ("digits", "mnist", "fashion-mnist", "cifar10")
+    assert names() == ("digits", "mnist", "fashion-mnist", "cifar10", "omniglot")
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_every_entry_is_complete_and_every_source_is_checked(known: object) -> N
     from arcwise.data._registry import KnownSet
 
     assert isinstance(known, KnownSet)
-    assert len(set(known.classes)) == len(known.classes) == 10
+    assert len(set(known.classes)) == len(known.classes) == (964 if known.name == "omniglot" else 10)
     assert known.licence
     if known.embedded:
         return

@@ -53,7 +53,8 @@ def test_wrong_embeddings_are_refused_by_cosines_and_logits_as_well(head: Head) 
 def test_labels_of_any_whole_number_type_are_taken(head: Head, dtype: torch.dtype) -> None:
     assert torch.equal(head(X, LABELS.to(dtype)), head(X, LABELS))
     if dtype != torch.uint8:
-        assert torch.equal(head(X, torch.tensor([0, -1]).to(dtype)), head(X[:1], LABELS[:1]))
+        # Close, not equal: a product of one row may be summed in another order than one of two.
+        torch.testing.assert_close(head(X, torch.tensor([0, -1]).to(dtype)), head(X[:1], LABELS[:1]))
 
 
 @every_head

@@ -102,7 +102,7 @@ class RunFolder:
 
     def save_embeddings(self, name: str, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
         """Write an embedding file, whole or not at all."""
-        data = save({key: value.detach().cpu().contiguous() for key, value in tensors.items()}, dict(metadata))
+        data = save({key: value.detach().cpu().contiguous().clone() for key, value in tensors.items()}, dict(metadata))
         self._write(self.embeddings / f"{name}.safetensors", data)
 
     def load_embeddings(self, name: str) -> dict[str, Tensor]:
