@@ -201,15 +201,17 @@ def test_a_batch_of_one_is_a_batch(engine: str, name: str) -> None:
 def test_scaling_embeddings_or_centres_changes_no_loss(
     engine: str, name: str, length: float, seed: int, num_classes: int, dim: int
 ) -> None:
-    generator = torch.Generator().manual_seed(seed)
+    torch.manual_seed(seed)
     head = settled(make_head(engine, build(name), num_classes, dim, dtype=torch.float64))
-    x = torch.randn(7, dim, dtype=torch.float64, generator=generator)
-    labels = torch.randint(0, num_classes, (7,), generator=generator)
+    x = torch.randn(7, dim, dtype=torch.float64)
+    labels = torch.randint(0, num_classes, (7,))
     before = run(head, x, labels)
     if not head.margin.reads_norm:
         longer = run(head, length * x, labels)
         torch.testing.assert_close(longer.loss, before.loss, rtol=1e-6, atol=1e-6)
-        torch.testing.assert_close(longer.dx, before.dx / length, rtol=1e-5, atol=1e-9)
+        # Where a cosine is all but 1 or −1, its last bit decides the direction of a gradient in the angle.
+        plain_B = head.cosines(x).abs().amax(dim=1) < 1 - 1e-6
+        torch.testing.assert_close(longer.dx[plain_B], before.dx[plain_B] / length, rtol=1e-5, atol=1e-9)
     with torch.no_grad():
         head.weight.mul_(length)
     torch.testing.assert_close(run(head, x, labels).loss, before.loss, rtol=1e-6, atol=1e-6)
@@ -222,11 +224,11 @@ def test_scaling_embeddings_or_centres_changes_no_loss(
 def test_rotating_everything_changes_no_loss_and_rotates_the_gradients(
     engine: str, name: str, seed: int, dim: int
 ) -> None:
-    generator = torch.Generator().manual_seed(seed)
+    torch.manual_seed(seed)
     head = settled(make_head(engine, build(name), 6, dim, dtype=torch.float64))
-    x = torch.randn(7, dim, dtype=torch.float64, generator=generator)
-    labels = torch.randint(0, 6, (7,), generator=generator)
-    rotation, _ = torch.linalg.qr(torch.randn(dim, dim, dtype=torch.float64, generator=generator))
+    x = torch.randn(7, dim, dtype=torch.float64)
+    labels = torch.randint(0, 6, (7,))
+    rotation, _ = torch.linalg.qr(torch.randn(dim, dim, dtype=torch.float64))
     before = run(head, x, labels)
     with torch.no_grad():
         head.weight.copy_(head.weight @ rotation)

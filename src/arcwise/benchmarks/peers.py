@@ -5,6 +5,7 @@ Each is wrapped so that it takes the same centres, the same scale and the margin
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.metadata
 import math
@@ -174,6 +175,7 @@ def _weight(module: nn.Module) -> nn.Parameter:
     return module.weight  # type: ignore[return-value]
 
 
+@functools.cache  # a second import would find the module there and call it whole
 def _module_with_torchvision_or_without(name: str) -> tuple[types.ModuleType, bool]:
     """The module, and whether torchvision could be imported for it.
 
