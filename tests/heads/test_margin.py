@@ -36,14 +36,38 @@ def test_arcface_is_the_margin_where_none_is_named() -> None:
     assert MarginHead(8, 10, scale=16.0).margin == arcwise.ArcFace(0.5)
 
 
-def test_centres_start_in_all_directions_with_a_length_that_grows_with_the_scale() -> None:
+@pytest.mark.parametrize(
+    ("num_classes", "scale", "norm"), [(5, 16.0, 8.0), (10, 9.0, 6.0), (1000, 16.0, 0.8), (40_000, 64.0, 0.506)]
+)
+def test_centres_start_longer_for_a_larger_scale_and_shorter_for_more_classes(
+    num_classes: int, scale: float, norm: float
+) -> None:
+    head = MarginHead(64, num_classes, scale=scale)
+    assert head.weight.norm(dim=1).mean().item() == pytest.approx(norm, rel=0.15)
+
+
+def test_centres_start_in_all_directions_and_elsewhere_each_time() -> None:
     head = MarginHead(64, 500, scale=16.0)
     assert head.weight.shape == (500, 64)
-    assert head.weight.norm(dim=1).mean().item() == pytest.approx(8, rel=0.02)
-    assert head.weight.mean(dim=0).norm().item() < 1.2
+    directions = torch.nn.functional.normalize(head.weight.detach())
+    assert directions.mean(dim=0).norm().item() < 0.15
     before = head.weight.detach().clone()
     head.reset_parameters()
     assert not torch.equal(head.weight, before)
+
+
+def test_a_step_turns_the_centres_of_many_classes_as_far_as_those_of_a_few() -> None:
+    """Averaged over the classes, for batches that hold each class once, so that what is seen does not depend on their number."""
+    turns = []
+    for num_classes in (10, 1000):
+        head = MarginHead(64, num_classes, arcwise.NormSoftmax(), scale=16.0)
+        before = head.weight.detach().clone()
+        labels = torch.arange(num_classes)
+        head(torch.randn(num_classes, 64), labels).backward()
+        with torch.no_grad():
+            head.weight -= head.weight.grad  # type: ignore[operator]
+        turns.append(torch.nn.functional.cosine_similarity(before, head.weight.detach()).acos().mean().item())
+    assert turns[0] == pytest.approx(turns[1], rel=0.25)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS_OF_THE_ANGLE)

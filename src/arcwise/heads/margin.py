@@ -110,12 +110,16 @@ class MarginHead(Head):
         return min(1.0, self._steps / self.warmup_steps) if self.warmup_steps else 1.0
 
     def reset_parameters(self) -> None:
-        """Draw the centres anew, in all directions, with a norm around 2√s, and forget what the margin kept and learnt.
+        """Draw the centres anew, in all directions, with a norm that makes them turn at the right speed; forget what the margin kept.
 
-        A step turns a centre by an angle in proportion to s/‖w‖². With short centres the first steps fling them about, classes land on
-        the same spot and never part again; this norm makes the turn the same for every s, and small.
+        A step turns a centre by an angle in proportion to s/‖w‖² and to its class's share of the batch, 1/N. With short centres the
+        first steps fling them about, classes land on the same spot and never part again; with long ones the centres of many classes
+        hardly leave the place where they were drawn. A norm of 2√(10·s/N) makes the turn the same for every s and N. For ten classes
+        and fewer it is 2√s; and from 10,000 on it stays where it is, for then a class comes up so rarely that it would turn too far
+        when it does.
         """
-        norm = 2 * self._scale**0.5 if hasattr(self, "_scale") else 1.0
+        share = min(1.0, max(10 / self.num_classes, 1e-3))
+        norm = 2 * (share * self._scale) ** 0.5 if hasattr(self, "_scale") else 1.0
         nn.init.normal_(self.weight, std=norm * self.dim**-0.5)
         if not hasattr(self, "_facts"):  # called by the base class's constructor
             return
