@@ -11,6 +11,8 @@ SHAPES: dict[str, list[tuple[int, ...]]] = {
     "vgg8": [(1, 28, 28), (1, 8, 8), (3, 32, 20)],
     "resnet18": [(3, 32, 32), (1, 16, 16), (4, 17, 24)],
     "small": [(3, 32, 32), (1, 8, 8), (2, 9, 13), (3, 64, 64)],
+    "conv4": [(1, 28, 28), (1, 8, 8), (3, 56, 40), (2, 9, 64)],
+    "iresnet18": [(1, 16, 16), (3, 44, 48), (2, 17, 20)],
     "mlp": [(1,), (20,), (3000,)],
 }
 CASES = [(name, shape) for name, shapes in SHAPES.items() for shape in shapes]
@@ -53,7 +55,7 @@ def test_embeddings_stay_float32_under_bfloat16_autocast(name: str, shape: tuple
     embeddings.square().sum().backward()
 
 
-@pytest.mark.parametrize("name", ["vgg8", "resnet18", "small"])
+@pytest.mark.parametrize("name", ["vgg8", "conv4", "resnet18", "iresnet18", "small"])
 def test_memory_format_does_not_change_the_embedding(name: str) -> None:
     shape = SHAPES[name][0]
     model = backbones.build(name, shape=shape, dim=3).eval()
@@ -65,7 +67,7 @@ def test_memory_format_does_not_change_the_embedding(name: str) -> None:
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", ["vgg8", "resnet18", "small"])
+@pytest.mark.parametrize("name", ["vgg8", "conv4", "resnet18", "iresnet18", "small"])
 def test_one_sample_can_be_embedded_once_training_is_over(name: str) -> None:
     shape = SHAPES[name][0]
     model = backbones.build(name, shape=shape, dim=3).eval()
@@ -90,8 +92,12 @@ def test_an_embedding_of_fewer_than_two_dimensions_is_refused(dim: int) -> None:
     [
         ("vgg8", (20,), "vgg8 takes pictures; got rows of 20 features. Use mlp."),
         ("vgg8", (1, 6, 28), "at least 8×8 pixels; got 6×28. Use larger pictures"),
-        ("resnet18", (3, 12, 12), "at least 16×16 pixels; got 12×12. Use small or vgg8."),
-        ("mlp", (3, 32, 32), "mlp takes rows of features; got pictures of 3×32×32. Use resnet18 or small or vgg8."),
+        ("resnet18", (3, 12, 12), "at least 16×16 pixels; got 12×12. Use conv4 or small or vgg8."),
+        (
+            "mlp",
+            (3, 32, 32),
+            "mlp takes rows of features; got pictures of 3×32×32. Use conv4 or iresnet18 or resnet18 or small or vgg8.",
+        ),
         ("mlp", (3, 4, 4), "got pictures of 3×4×4. Use larger pictures: resize them to 8×8 or more."),
         ("small", (32, 32), r"must have the shape \(features,\) or \(channels, height, width\); got \(32×32\)"),
         ("mlp", (0,), r"got \(0\)"),

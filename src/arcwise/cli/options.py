@@ -24,7 +24,7 @@ class TrainingOptions:
     epochs: int | None = None
     """How often to go through the data."""
     backbone: str | None = None
-    """The network: vgg8, resnet18, small or mlp."""
+    """The network: vgg8, conv4, small, resnet18, iresnet18 or mlp."""
     batch_size: int | None = None
     """Samples in a step."""
     lr: float | None = None
