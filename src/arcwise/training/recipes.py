@@ -78,17 +78,11 @@ def recipe_for(data: Dataset, dim: int, device: torch.device) -> Recipe:
         "cifar10": Recipe(epochs=64, batch_size=512, lr=0.4, augment="crop-flip-cutout", warmup_epochs=5)
         if gpu
         else Recipe(epochs=10, batch_size=256, lr=0.2, augment="crop-flip", warmup_epochs=1),
-        "omniglot": Recipe(
-            epochs=15, batch_size=512, lr=0.2, augment="handwriting", warmup_epochs=1, quarter_turns=True
-        )
-        if gpu
-        else Recipe(
-            epochs=4,
-            batch_size=128,
-            lr=0.1,
-            augment="handwriting",
-            warmup_epochs=0.5,
-            backbone="small",
+        "omniglot": replace(
+            Recipe(epochs=12, batch_size=512, lr=0.4, augment="handwriting", warmup_epochs=1)
+            if gpu
+            else Recipe(epochs=4, batch_size=256, lr=0.2, augment="handwriting", warmup_epochs=0.5),
+            backbone="conv4",
             image_size=28,
             quarter_turns=True,
         ),
