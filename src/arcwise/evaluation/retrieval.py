@@ -135,10 +135,21 @@ def _found(unit: Tensor, labels: Tensor, rows: Tensor, depth: int) -> Tensor:
     """(T, depth): whether the first, second … nearest sample of each of these rows is of its class."""
     cos_TM = unit[rows] @ unit.T
     cos_TM[torch.arange(len(rows), device=rows.device), rows] = -torch.inf
-    # Another class goes first in a tie; the nearest beyond `depth` would matter only if they tied with the last one.
-    cos_TK, nearest_TK = cos_TM.topk(depth, dim=1)
+    # One more than is asked for tells where a tie goes on past `depth`. The sample itself is the last of all and ties with none.
+    cos_TK, nearest_TK = cos_TM.topk(depth + 1, dim=1)
+    torn_T = cos_TK[:, -2] == cos_TK[:, -1]
+    cos_TK, nearest_TK = cos_TK[:, :depth], nearest_TK[:, :depth]
     same_TK = labels[nearest_TK] == labels[rows, None]
+    # Another class goes first in a tie.
     order_TK = same_TK.to(torch.int8).argsort(dim=1, stable=True)
-    cos_TK, same_TK = cos_TK.gather(1, order_TK), same_TK.gather(1, order_TK)
-    order_TK = cos_TK.argsort(dim=1, descending=True, stable=True)
-    return same_TK.gather(1, order_TK)
+    order_TK = order_TK.gather(1, cos_TK.gather(1, order_TK).argsort(dim=1, descending=True, stable=True))
+    found_TK = same_TK.gather(1, order_TK)
+    if bool(torn_T.any()):
+        last_U1 = cos_TK[torn_T, -1:]
+        other_UM = labels[rows[torn_T], None] != labels
+        num_nearer_U1 = (cos_TK[torn_T] > last_U1).sum(dim=1, keepdim=True)
+        num_other_U1 = ((cos_TM[torn_T] == last_U1) & other_UM).sum(dim=1, keepdim=True)
+        place_K = torch.arange(depth, device=rows.device)
+        within_tie_UK = place_K - num_nearer_U1
+        found_TK[torn_T] = torch.where(within_tie_UK < 0, found_TK[torn_T], within_tie_UK >= num_other_U1)
+    return found_TK
