@@ -18,7 +18,8 @@ def wilson(successes: int, trials: int, confidence: float = 0.95) -> tuple[float
     if not 0 < confidence < 1:
         raise ConfigError(f"confidence must lie between 0 and 1; got {confidence}. 0.95 is usual.")
     n, p = trials, successes / trials
-    z = NormalDist().inv_cdf((1 + confidence) / 2)
+    # 1 − confidence is exact where confidence is near 1; 1 + confidence would be rounded to 2.
+    z = -NormalDist().inv_cdf((1 - confidence) / 2)
     middle = (p + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
     low = 0.0 if successes == 0 else max(0.0, middle - half)
