@@ -62,7 +62,7 @@ class AdaCos(Margin):
             return {}
         scale, valid_B = samples.state["scale"], samples.valid_B
         summed_B = samples.log_negatives(scale).masked_fill(~valid_B, -torch.inf)
-        log_mean = torch.logsumexp(summed_B, 0) - valid_B.sum().clamp_min(1).log()
+        log_mean = torch.logsumexp(summed_B, 0) - valid_B.sum().clamp_min(1).to(summed_B.dtype).log()
         angle = samples.cos_B.clamp(-1, 1).acos().masked_fill(~valid_B, torch.nan).nanmedian()
         new = log_mean / torch.cos(angle.clamp_max(math.pi / 4))
         return {"scale": torch.where(valid_B.any(), new.clamp_min(SMALLEST_SCALE), scale)}

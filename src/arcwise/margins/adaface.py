@@ -87,7 +87,7 @@ class AdaFace(Margin):
         deviation = (samples.mean((norm_B - mean).square()) * count / (count - 1).clamp_min(1)).sqrt()
         # A deviation takes two samples.
         enough = count >= 2
-        share = torch.where(state["norm_batches"] > 0, 1 - MOMENTUM, 1.0) * enough
+        share = torch.where(state["norm_batches"] > 0, 1 - MOMENTUM, torch.ones_like(mean)) * enough
         return {
             "norm_mean": (1 - share) * state["norm_mean"] + share * mean,
             "norm_deviation": (1 - share) * state["norm_deviation"] + share * deviation,

@@ -61,7 +61,8 @@ class MVSoftmax(Margin):
 
     def negatives(self, cos: Tensor, psi: Tensor, state: State) -> tuple[Tensor, Tensor]:
         misleading = cos > psi
-        return torch.where(misleading, (1 + self.t) * cos + self.t, cos), torch.where(misleading, 1 + self.t, 1.0)
+        value, one = (1 + self.t) * cos + self.t, torch.ones_like(cos)
+        return torch.where(misleading, value, cos), torch.where(misleading, 1 + self.t, one)
 
     def at(self, fraction: float) -> Self:
         return replace(self, m=fraction * self.m, t=fraction * self.t)
