@@ -22,7 +22,8 @@ Runs = tuple[Bytes, Bytes, NDArray[np.uint8]]
 
 DRAWN = 105
 SIDE = 56
-MAX_MEMBERS, MAX_MEMBER_BYTES = 100_000, 1 << 16
+# As many characters as an int16 can number.
+MAX_MEMBERS, MAX_MEMBER_BYTES = 1 << 15, 1 << 16
 ROWS_AT_ONCE = 1024
 DRAWING = re.compile(r"[^/]+/(?P<character>[^/]+/[^/]+)/[^/]+\.png")
 RUN_FILE = re.compile(r"(?:.*/)?(?P<run>run\d+)/(?P<file>(?:training|test)/[^/]+\.png|class_labels\.txt)")
@@ -53,6 +54,8 @@ def drawings(content: bytes) -> tuple[Bytes, Labels]:
     """The drawings in one of the two zips, (M, 1, S, S), with labels that number the characters in alphabetical order."""
     with _opened(content) as archive:
         found = [(match["character"], name) for name in archive.namelist() if (match := DRAWING.fullmatch(name))]
+        if not found:
+            raise ValueError("a zip of drawings holds none, such as images_background/Greek/character01/0394_01.png")
         found.sort()
         number = {character: index for index, character in enumerate(dict.fromkeys(name for name, _ in found))}
         labels = np.array([number[character] for character, _ in found], dtype=np.int16)
@@ -66,22 +69,44 @@ def one_shot_runs(content: bytes) -> Runs:
         for name in archive.namelist():
             if match := RUN_FILE.fullmatch(name):
                 runs.setdefault(match["run"], {})[match["file"]] = name
+        if not runs:
+            raise ValueError("the zip of one-shot runs holds none, such as run01/class_labels.txt")
         supports: list[Bytes] = []
         queries: list[Bytes] = []
         answers: list[list[int]] = []
-        for _, files in sorted(runs.items()):
+        for run, files in sorted(runs.items()):
             names = [sorted(file for file in files if file.startswith(part)) for part in ("training/", "test/")]
-            pairs = _pairs(archive.read(files["class_labels.txt"]).decode("ascii"))
-            answers.append([names[0].index(pairs[query]) for query in names[1]])
+            answers.append(_answers(archive, run, files, *names))
             for part, pictures in zip(names, (supports, queries), strict=True):
                 pictures.append(_pictures(archive, [files[file] for file in part]))
+        sizes = {(len(part), len(asked)) for part, asked in zip(supports, queries, strict=True)}
+        if len(sizes) > 1:
+            raise ValueError(f"one-shot runs should be of one size and have (supports, queries) {sorted(sizes)}")
         return np.stack(supports), np.stack(queries), np.array(answers, dtype=np.uint8)
 
 
-def _pairs(text: str) -> dict[str, str]:
-    """class_labels.txt, a query and its support on each line, without the name of the run."""
-    lines = [line.split() for line in text.splitlines() if line.strip()]
-    return {query.split("/", 1)[1]: support.split("/", 1)[1] for query, support in lines}
+def _answers(
+    archive: zipfile.ZipFile, run: str, files: Mapping[str, str], supports: list[str], queries: list[str]
+) -> list[int]:
+    """The support that each query shows, from class_labels.txt: the two on each line, both with the name of the run."""
+    if "class_labels.txt" not in files:
+        raise ValueError(f"{run} has no class_labels.txt")
+    places = {f"{run}/{name}": place for place, name in enumerate(supports)}
+    pairs: dict[str, int] = {}
+    for line in _read(archive, files["class_labels.txt"]).decode("ascii").splitlines():
+        match line.split():
+            case []:
+                pass
+            case [query, support] if support in places:
+                pairs[query] = places[support]
+            case _:
+                raise ValueError(
+                    f"{run}/class_labels.txt should pair a drawing to name with one to learn from: {line!r}"
+                )
+    for query in queries:
+        if f"{run}/{query}" not in pairs:
+            raise ValueError(f"{run}/class_labels.txt does not name {query}")
+    return [pairs[f"{run}/{query}"] for query in queries]
 
 
 def _opened(content: bytes) -> zipfile.ZipFile:
@@ -94,22 +119,35 @@ def _opened(content: bytes) -> zipfile.ZipFile:
     return archive
 
 
+def _read(archive: zipfile.ZipFile, name: str) -> bytes:
+    try:
+        return archive.read(name)
+    except RuntimeError as error:  # encrypted, or packed in a way that is not known here
+        raise ValueError(f"{name} cannot be unpacked: {error}") from error
+
+
 def _pictures(archive: zipfile.ZipFile, names: list[str]) -> Bytes:
     """(M, 1, S, S) with bright ink on black, from 105×105 drawings in black ink on white."""
     result = np.empty((len(names), 1, SIDE, SIDE), dtype=np.uint8)
     for start in range(0, len(names), ROWS_AT_ONCE):
         part = names[start : start + ROWS_AT_ONCE]
-        result[start : start + len(part), 0] = shrunk(np.stack([_ink(archive.read(name), name) for name in part]), SIDE)
+        result[start : start + len(part), 0] = shrunk(
+            np.stack([_ink(_read(archive, name), name) for name in part]), SIDE
+        )
     return result
 
 
 def _ink(content: bytes, name: str) -> Bytes:
     """(105, 105) with 1 where there is ink."""
-    with Image.open(io.BytesIO(content)) as image:
-        if image.format != "PNG" or image.size != (DRAWN, DRAWN) or image.mode != "1":
-            raise ValueError(f"{name} should be a PNG of {DRAWN}×{DRAWN} in black and white")
-        ink: Bytes = (np.asarray(image) == 0).astype(np.uint8)
-        return ink
+    wanted = f"{name} should be a PNG of {DRAWN}×{DRAWN} in black and white"
+    try:
+        with Image.open(io.BytesIO(content)) as image:
+            if image.format != "PNG" or image.size != (DRAWN, DRAWN) or image.mode != "1":
+                raise ValueError(wanted)
+            ink: Bytes = (np.asarray(image) == 0).astype(np.uint8)
+            return ink
+    except Image.DecompressionBombError as error:
+        raise ValueError(wanted) from error
 
 
 def shrunk(ink_MHH: Bytes, side: int) -> Bytes:
