@@ -1,6 +1,7 @@
 """The same character in another hand: turned, slanted, stretched, moved and bent, in thicker or thinner ink.
 
-Everything is in proportion to the picture's side, so that pictures of any size are changed alike.
+Everything but the ink is in proportion to the picture's side, so that pictures of any size are changed alike. A stroke gets thicker or
+thinner by up to half a pixel on either side.
 """
 
 from __future__ import annotations
