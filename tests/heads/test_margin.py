@@ -83,6 +83,15 @@ def test_logits_are_the_scaled_cosines_and_feel_the_margin_only_where_labels_are
     torch.testing.assert_close(head.logits(x, labels).detach(), expected)
 
 
+@every_margin
+@pytest.mark.parametrize("filter_above", [1.0, -0.5])
+def test_a_row_labelled_minus_one_keeps_its_plain_logits(name: str, filter_above: float) -> None:
+    head = settled(head_of(name, filter_above=filter_above))
+    x, labels = torch.randn(7, 4), torch.tensor([0, -1, 2, -1, 4, 5, -1])
+    given, plain = head.logits(x, labels), head.logits(x) + head.margin.offset(head.margin_state)
+    torch.testing.assert_close(given[labels < 0], plain[labels < 0])
+
+
 @pytest.mark.parametrize("name", [name for name in names() if is_softmax_alone(name)])
 def test_the_loss_is_the_cross_entropy_of_the_logits_with_the_margin(name: str) -> None:
     head = settled(head_of(name))

@@ -78,11 +78,13 @@ def margin_logits(cos_BN: Tensor, psi_B: Tensor, labels_B: Tensor, task: Task) -
 
     Rows labelled −1 keep their plain cosines.
     """
-    own_BN = torch.zeros_like(cos_BN, dtype=torch.bool).scatter(1, labels_B.clamp_min(0).unsqueeze(1), True)
-    own_BN = own_BN & (labels_B >= 0).unsqueeze(1)
-    others_BN = reshaped(cos_BN, psi_B, task.margin, task) if task.margin.reshapes_negatives else cos_BN
+    valid_B1 = (labels_B >= 0).unsqueeze(1)
+    own_BN = torch.zeros_like(cos_BN, dtype=torch.bool).scatter(1, labels_B.clamp_min(0).unsqueeze(1), valid_B1)
+    others_BN = cos_BN
+    if task.margin.reshapes_negatives:
+        others_BN = torch.where(valid_B1, reshaped(cos_BN, psi_B, task.margin, task), cos_BN)
     if task.filter_above < NO_FILTER:
-        others_BN = others_BN.masked_fill(cos_BN > task.filter_above, -torch.inf)
+        others_BN = others_BN.masked_fill(valid_B1 & (cos_BN > task.filter_above), -torch.inf)
     logits_BN = task.scale * torch.where(own_BN, psi_B.unsqueeze(1), others_BN)
     return logits_BN + task.margin.offset(task.state) if task.margin.reduction == "binary" else logits_BN
 
