@@ -22,9 +22,8 @@ def test_loss_and_gradients_are_those_of_the_papers_formula(engine: str, case: C
     check_definition(case, engine, dtype)
 
 
-def test_every_margin_has_a_formula_but_those_that_the_contract_derives() -> None:
-    """SphereFace and the combined margin are in test_contract.py and in their own files."""
-    assert {case.margin.name for case in CASES.values()} == set(names()) - {"sphereface", "combined"}
+def test_every_margin_has_a_formula() -> None:
+    assert {case.margin.name for case in CASES.values()} == set(names())
 
 
 def test_the_batch_holds_what_the_formulas_tell_apart() -> None:

@@ -100,6 +100,8 @@ CASES: dict[str, Case] = {
     "norm-softmax": Case(arcwise.NormSoftmax(), lambda _: paper.cosface(SCALE, 0.0)),
     "cosface": Case(arcwise.CosFace(0.3), lambda _: paper.cosface(SCALE, 0.3)),
     "arcface": Case(arcwise.ArcFace(0.4), lambda _: paper.arcface(SCALE, 0.4)),
+    "sphereface": Case(arcwise.SphereFace(1.7), lambda _: paper.sphereface(SCALE, 1.7)),
+    "combined": Case(arcwise.CombinedMargin(1.2, 0.3, 0.2), lambda _: paper.combined(SCALE, 1.2, 0.3, 0.2)),
     "adacos": Case(arcwise.AdaCos(), adacos),
     "adacos fixed": Case(arcwise.AdaCos(dynamic=False), lambda seen: adacos(replace(seen, history=[]))),
     "li-arcface": Case(arcwise.LiArcFace(0.45), lambda _: paper.li_arcface(SCALE, 0.45)),

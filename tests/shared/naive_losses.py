@@ -233,3 +233,26 @@ def arcface(s: float, m: float) -> Formula:
 def cosface(s: float, m: float) -> Formula:
     """Wang et al. 2018; with m = 0 norm-softmax."""
     return lambda q: cross_entropy(s * (q.own - m), [s * c for c in q.others])
+
+
+def sphereface(s: float, m: float) -> Formula:
+    """Liu et al. 2017: ψ(θ) = (−1)^k cos(mθ) − 2k for θ in [kπ/m, (k + 1)π/m]."""
+
+    def formula(q: Sample) -> Tensor:
+        theta = torch.acos(q.own)
+        k = math.floor(m * number(theta) / math.pi)
+        return cross_entropy(s * ((-1) ** k * torch.cos(m * theta) - 2 * k), [s * c for c in q.others])
+
+    return formula
+
+
+def combined(s: float, m1: float, m2: float, m3: float) -> Formula:
+    """Deng et al. 2019: cos(m1·θ + m2) − m3; past θ* = (π − m2)/m1 it goes on as cos θ from where it is."""
+
+    def formula(q: Sample) -> Tensor:
+        theta, turning = torch.acos(q.own), (math.pi - m2) / m1
+        past = number(theta) > turning
+        own = q.own - math.cos(turning) - 1 if past else torch.cos(m1 * theta + m2)
+        return cross_entropy(s * (own - m3), [s * c for c in q.others])
+
+    return formula

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
-from typing import Literal
+from collections.abc import Callable, Mapping
+from typing import Literal, Self
 
 import torch
 from torch import Tensor, nn
@@ -178,11 +178,14 @@ class MarginHead(Head):
     @torch.no_grad()
     def _keep(self, outcome: Outcome, labels: Tensor) -> None:
         """What the margin keeps from this batch; a batch with NaN in it leaves everything as it was."""
+        sound = outcome.loss.isfinite()
+        for value in outcome.state.values():
+            sound = sound & value.isfinite().all()
         for name, value in outcome.state.items():
             kept = getattr(self, f"margin_{name}")
-            kept.copy_(torch.where(value.isfinite(), value, kept))
+            kept.copy_(torch.where(sound, value, kept))
         if self.sub_centers is not None:
-            self.sub_centers.add(labels, outcome.own_center)
+            self.sub_centers.add(labels.masked_fill(~sound, -1), outcome.own_center)
 
     def _chosen_scale(self, scale: float | Literal["auto"]) -> float:
         if scale == "auto":
@@ -196,6 +199,16 @@ class MarginHead(Head):
         if not isinstance(scale, int | float) or not 0 < scale < float("inf"):
             raise ConfigError(f'scale must be a positive number or "auto"; got {scale!r}.')
         return float(scale)
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+        """Leave running values in float32 where the weights become narrower: they move by less than bfloat16 can tell."""
+        before = dict(self.named_buffers())
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
+        for name, moved in list(self.named_buffers()):
+            if moved.is_floating_point() and moved.dtype.itemsize < before[name].dtype.itemsize <= 4:
+                owner, _, key = name.rpartition(".")
+                self.get_submodule(owner).register_buffer(key, before[name].to(moved.device))
+        return self
 
     def get_extra_state(self) -> Tensor:
         """How far the margin has warmed up, kept with the weights."""
