@@ -25,9 +25,11 @@ def judged_rows(labels: Tensor) -> Tensor:
 
 
 def rows_of_spread_classes(labels: Tensor, count: int) -> Tensor:
-    """All rows of `count` classes that are spread evenly over all classes, in rising order."""
+    """All rows of `count` classes, two at least, that are spread evenly over all classes, in rising order."""
     classes = labels[labels >= 0].unique()
-    places = torch.linspace(0, max(len(classes) - 1, 0), min(max(count, 2), len(classes))).round().long()
+    # In float32 the rounding of many places would make some of them one.
+    last, num = max(len(classes) - 1, 0), min(max(count, 2), len(classes))
+    places = torch.linspace(0, last, num, dtype=torch.float64).round().long()
     return torch.isin(labels, classes[places]).nonzero().flatten()
 
 
