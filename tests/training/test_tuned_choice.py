@@ -71,6 +71,17 @@ def test_a_loss_with_parameters_finds_its_own_tuning(small_digits: Dataset) -> N
     assert scale_and_m(resolved(small_digits, "arcface(m=0.3)", tuned=SETTINGS).config) == (17.5, 0.3)
 
 
+def test_several_centres_and_a_filter_take_the_setting_of_the_same_loss_without(small_digits: Dataset) -> None:
+    for loss in ("arcface(filter=0.5)", "arcface(centers=3)", "arcface(centers=3, filter=0.5)"):
+        made = resolved(small_digits, loss, tuned=SETTINGS)
+        assert scale_and_m(made.config) == (15.65, 0.31)
+        assert made.reasons[0].startswith(f"{parse_loss(loss).label}: scale 15.65")
+    own = replace(SETTINGS, losses={**SETTINGS.losses, "arcface-centers3": TunedLoss(0.9, 0.9, scale=8.0)})
+    assert resolved(small_digits, "arcface(centers=3)", tuned=own).config.loss.scale == 8.0
+    with pytest.raises(ConfigError, match=r"no setting for arcface-m0\.2-centers3"):
+        resolved(small_digits, "arcface(m=0.2, centers=3)", tuned=SETTINGS)
+
+
 def test_a_terms_weight_is_settled_and_what_was_not_tuned_stays(small_digits: Dataset, tmp_path: Path) -> None:
     made = resolved(small_digits, "arcface+triplet", tuned=SETTINGS)
     usual = resolved(small_digits, "arcface+triplet").config.loss.terms["triplet"]

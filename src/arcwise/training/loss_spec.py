@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 
 from arcwise import losses, margins
 from arcwise.errors import ConfigError, did_you_mean
@@ -56,6 +56,11 @@ class LossSpec:
         if self.filter_above != 1:
             parts.append(f"filter{self.filter_above:g}")
         return "+".join(["-".join(parts), *(term.label for term in self.terms)])
+
+    @property
+    def with_one_centre(self) -> LossSpec:
+        """The same loss with one centre for each class and no filter, for which the same scale and margin are right."""
+        return replace(self, centers_per_class=1, filter_above=1.0)
 
 
 def loss_names() -> tuple[str, ...]:

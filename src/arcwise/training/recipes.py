@@ -131,7 +131,7 @@ def resolve(data: Dataset, wishes: Wishes, *, reference: str, custom_backbone: s
     )
     loss, reasons = choose_loss(wishes, num_turned_classes(data) if turns else data.num_classes, dim)
     tuned = find_tuned(
-        wishes.loss.label,
+        wishes.loss,
         {"--scale": wishes.scale, "--margin": wishes.margin},
         wishes.tuned,
         wishes.use_shipped,

@@ -72,7 +72,7 @@ def _same_terms(loss: LossSpec, begun: TermTable) -> None:
 
 def same_tuning(config: Config, tuned: TunedSettings, loss: LossSpec | None) -> None:
     """Refuse tuned settings that the run's config has otherwise."""
-    found = tuned.losses.get(loss.label if loss is not None else config.loss.name)
+    found = tuned.find(loss if loss is not None else LossSpec(config.loss.name))
     if found is not None:
         same_setting("scale", found.scale or None, config.loss.scale)
         for parameter, value in found.margin.items():

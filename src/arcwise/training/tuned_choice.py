@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from arcwise.errors import ConfigError, did_you_mean
 from arcwise.training.config import LossConfig
+from arcwise.training.loss_spec import LossSpec
 from arcwise.training.tuned_settings import TunedLoss, TunedSettings, shipped_for
 
 
@@ -30,7 +31,7 @@ class TunedChoice:
 
 
 def find_tuned(
-    label: str,
+    loss: LossSpec,
     given: Mapping[str, float | None],
     own: TunedSettings | None,
     use_shipped: bool,
@@ -42,32 +43,36 @@ def find_tuned(
     Shipped settings stand back behind a scale or margin of the user's, and where they were found with another dim.
 
     Args:
-        label: of the loss.
+        loss: as it was asked for.
         given: the scale and the margin that the user gave, by option.
         own: the user's own file.
         use_shipped: whether the shipped ones may be used at all.
         data: the name of the data set.
     """
     if own is not None:
-        return _from_own(label, given, own, data, dim)
+        return _from_own(loss, given, own, data, dim)
     if not use_shipped or any(value is not None for value in given.values()):
         return None
     shipped = shipped_for(data)
-    if shipped is None or shipped.dim != dim or label not in shipped.losses:
+    found = shipped.find(loss) if shipped is not None and shipped.dim == dim else None
+    if shipped is None or found is None:
         return None
-    return TunedChoice(shipped.losses[label], f"{label}: {_told(shipped.losses[label])}, {shipped.reason}.")
+    return TunedChoice(found, f"{loss.label}: {_told(found)}, {shipped.reason}.")
 
 
-def _from_own(label: str, given: Mapping[str, float | None], own: TunedSettings, data: str, dim: int) -> TunedChoice:
+def _from_own(
+    loss: LossSpec, given: Mapping[str, float | None], own: TunedSettings, data: str, dim: int
+) -> TunedChoice:
     for option, value in given.items():
         if value is not None:
             raise ConfigError(f"{own.where} settles the loss; got {option} {value:g} as well. Leave one of them out.")
     if own.dim != dim:
         raise ConfigError(f"{own.where} was tuned with --dim {own.dim}; got {dim}. Use that, or tune again.")
-    if label not in own.losses:
-        raise ConfigError(f"{own.where} has no setting for {label}. {did_you_mean(label, own.losses)}")
+    found = own.find(loss)
+    if found is None:
+        raise ConfigError(f"{own.where} has no setting for {loss.label}. {did_you_mean(loss.label, own.losses)}")
     other = f" That was on {own.data}, and this is {data}." if own.data != data else ""
-    return TunedChoice(own.losses[label], f"{label}: {_told(own.losses[label])}, {own.reason}.{other}")
+    return TunedChoice(found, f"{loss.label}: {_told(found)}, {own.reason}.{other}")
 
 
 def _told(loss: TunedLoss) -> str:

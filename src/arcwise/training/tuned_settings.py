@@ -15,7 +15,7 @@ from typing import Any
 
 from arcwise.errors import ConfigError, did_you_mean
 from arcwise.training.config import toml_value
-from arcwise.training.loss_spec import Value
+from arcwise.training.loss_spec import LossSpec, Value
 
 SHIPPED = importlib.resources.files("arcwise.training") / "tuned"
 MEASURES = {"map_at_r": "MAP@R on held-out classes", "accuracy": "accuracy on held-out samples"}
@@ -70,6 +70,10 @@ class TunedSettings:
     def reason(self) -> str:
         """Where a setting comes from, for those who are told about choices."""
         return f"tuned on held-out training data ({self.command})"
+
+    def find(self, loss: LossSpec) -> TunedLoss | None:
+        """The setting of a loss; with several centres or a filter, that of the same loss without, where it has none of its own."""
+        return self.losses.get(loss.label) or self.losses.get(loss.with_one_centre.label)
 
 
 def to_toml(settings: TunedSettings) -> str:
