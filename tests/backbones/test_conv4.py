@@ -10,8 +10,8 @@ from arcwise.backbones import Conv4
 @pytest.mark.parametrize(
     ("shape", "convolutions", "features"),
     [
-        ((1, 28, 28), 4, 256 * 3 * 3),
-        ((1, 56, 56), 5, 256 * 3 * 3),
+        ((1, 28, 28), 4, 256 * 4 * 4),
+        ((1, 56, 56), 5, 256 * 4 * 4),
         ((3, 8, 8), 2, 128 * 4 * 4),
         ((1, 8, 32), 4, 256 * 1 * 4),
     ],

@@ -30,9 +30,10 @@ class Conv4(nn.Module):
         layers: list[nn.Module] = []
         maps = FIRST_WIDTH
         while max(height, width) > LAST_SIDE and min(height, width) > 1:
-            layers += [*_convolution(channels, maps), nn.MaxPool2d(2)]
+            # Rounded up: the last rows and columns of an odd side hold strokes too.
+            layers += [*_convolution(channels, maps), nn.MaxPool2d(2, ceil_mode=True)]
             channels, maps = maps, min(2 * maps, LAST_WIDTH)
-            height, width = height // 2, width // 2
+            height, width = -(-height // 2), -(-width // 2)
         self.layers = nn.Sequential(*layers, *_convolution(channels, maps))
         self.embedding = EmbeddingLayer(maps * height * width, dim)
 
