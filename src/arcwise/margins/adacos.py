@@ -13,6 +13,9 @@ from arcwise.margins.base import Facts, Margin, Samples, register
 
 # The paper's formulas give 0 for two classes and can fall below 0 for few; a scale has to stay positive.
 SMALLEST_SCALE = 1.0
+# The new scale is made of the old one: where the centres lie together it grows by √2 each step, past all numbers. The fixed scale of
+# ten million classes is 23, and 64 is the field's habit for as many.
+LARGEST_SCALE = 64.0
 
 
 @register("adacos")
@@ -33,7 +36,7 @@ class AdaCos(Margin):
         logits: s·cos θ_j
         fixed: s = √2·ln(N − 1)
         dynamic: s_t = ln(B) / cos(min(π/4, median θ_y)), where B is the batch's mean of Σ_{j≠y} exp(s_{t−1}·cos θ_j)
-        s is kept at 1 or more
+        s is kept from 1 to 64: where all centres lie together the paper's formula grows without end
 
     Args:
         dynamic: whether the scale follows each training batch, or stays as it began.
@@ -65,4 +68,4 @@ class AdaCos(Margin):
         log_mean = torch.logsumexp(summed_B, 0) - valid_B.sum().clamp_min(1).to(summed_B.dtype).log()
         angle = samples.cos_B.clamp(-1, 1).acos().masked_fill(~valid_B, torch.nan).nanmedian()
         new = log_mean / torch.cos(angle.clamp_max(math.pi / 4))
-        return {"scale": torch.where(valid_B.any(), new.clamp_min(SMALLEST_SCALE), scale)}
+        return {"scale": torch.where(valid_B.any(), new.clamp(SMALLEST_SCALE, LARGEST_SCALE), scale)}
