@@ -12,7 +12,7 @@ from safetensors.torch import load_file
 
 import arcwise
 from arcwise.data import Dataset
-from arcwise.errors import ConfigError, RunError
+from arcwise.errors import ConfigError, RunError, TrainingError
 from arcwise.progress import Reporter, Stage
 from arcwise.training import Comparison, RunFolder
 from arcwise.training.columns import COLUMNS
@@ -134,6 +134,29 @@ def test_values_are_written_with_their_unit(values: list[float], unit: str, text
 def test_the_deviation_is_that_of_a_sample() -> None:
     assert deviation([1.0, 2.0, 4.0]) == pytest.approx(statistics.stdev([1, 2, 4]))
     assert deviation([7.0]) == 0
+
+
+def test_a_loss_that_comes_to_nothing_is_named_and_the_others_are_compared(
+    small_digits: Dataset, tmp_path: Path
+) -> None:
+    """A weight that is too large for float32."""
+    losses = "softmax,arcface+center:1e38"
+    compared = arcwise.compare(small_digits, losses=losses, dim=3, epochs=1, out=tmp_path / "compare")
+    lost = "arcface+center1e+38"
+    assert compared.losses == ("softmax", lost)
+    assert compared.runs[lost] == ()
+    assert compared.values["softmax"]["accuracy"]
+    assert compared.table()[2] == [lost, *["–"] * len(COLUMNS)]
+    assert list(compared.failed) == [f"{lost}-seed0"]
+    assert "Training stops" in compared.failed[f"{lost}-seed0"]
+    record = json.loads((tmp_path / "compare" / "comparison.json").read_text())
+    assert record["losses"] == list(record["rows"]) == ["softmax"]
+    assert record["failed"] == compared.failed == compared.to_dict()["failed"]
+
+
+def test_where_every_run_comes_to_nothing_so_does_the_comparison(small_digits: Dataset, tmp_path: Path) -> None:
+    with pytest.raises(TrainingError, match="norm of the gradients became inf"):
+        arcwise.compare(small_digits, losses="arcface+center:1e38", dim=3, epochs=1, out=tmp_path / "compare")
 
 
 class InterruptDuring(Reporter):

@@ -15,7 +15,7 @@ from arcwise.training import RunFolder
 from arcwise.training.build import Model
 from arcwise.training.config import Config
 from arcwise.training.jobs import Job
-from arcwise.training.run_all import run_all
+from arcwise.training.run_all import Ended, run_all
 
 
 def measure_little(
@@ -43,11 +43,15 @@ def jobs(tmp_path: Path, make_config: Callable[..., Config]) -> Callable[..., li
 
 
 class Heard(Reporter):
-    """Keeps the titles of its stages, and sends a signal when one begins."""
+    """Keeps warnings and the titles of its stages, and sends a signal when one begins."""
 
     def __init__(self, interrupted: int = -1) -> None:
         self.titles: list[str] = []
+        self.warnings: list[str] = []
         self._interrupted = interrupted
+
+    def warn(self, text: str) -> None:
+        self.warnings.append(text)
 
     @contextmanager
     def stage(self, title: str, total: int | None = None) -> Iterator[Stage]:
@@ -62,14 +66,13 @@ def test_every_run_is_trained_and_measured_under_its_name(
     jobs: Callable[..., list[Job]], small_digits: Dataset
 ) -> None:
     reporter = Heard()
-    measured, stopped_by = run_all(jobs("a", "b"), small_digits, jobs=1, reporter=reporter)
-    assert measured == {"a": {"seed": 0}, "b": {"seed": 1}}
-    assert stopped_by is None
+    ended = run_all(jobs("a", "b"), small_digits, jobs=1, reporter=reporter)
+    assert ended == Ended({"a": {"seed": 0}, "b": {"seed": 1}})
     assert len([title for title in reporter.titles if title.startswith("training ")]) == 2
 
 
 def test_without_runs_there_is_nothing_to_tell(small_digits: Dataset) -> None:
-    assert run_all([], small_digits, jobs=4, reporter=Reporter()) == ({}, None)
+    assert run_all([], small_digits, jobs=4, reporter=Reporter()) == Ended()
 
 
 def test_finished_runs_are_read_and_the_others_trained_wherever_they_stand_in_the_list(
@@ -79,8 +82,8 @@ def test_finished_runs_are_read_and_the_others_trained_wherever_they_stand_in_th
     run_all([second], small_digits, jobs=1, reporter=Reporter())
     marks = {path: path.stat().st_mtime_ns for path in second.path.rglob("*")}
     reporter = Heard()
-    measured, _ = run_all(iter([first, second, third]), small_digits, jobs=1, reporter=reporter)
-    assert measured == {"a": {"seed": 0}, "b": {"seed": 1}, "c": {"seed": 2}}
+    ended = run_all(iter([first, second, third]), small_digits, jobs=1, reporter=reporter)
+    assert ended.measured == {"a": {"seed": 0}, "b": {"seed": 1}, "c": {"seed": 2}}
     assert len([title for title in reporter.titles if title.startswith("training ")]) == 2
     assert {path: path.stat().st_mtime_ns for path in second.path.rglob("*")} == marks
 
@@ -95,28 +98,32 @@ def test_one_run_that_is_left_needs_no_process_of_its_own(
 
 def test_two_at_a_time_measure_the_same(jobs: Callable[..., list[Job]], small_digits: Dataset) -> None:
     reporter = Heard()
-    measured, _ = run_all(jobs("a", "b"), small_digits, jobs=3, reporter=reporter)
-    assert measured == {"a": {"seed": 0}, "b": {"seed": 1}}
+    ended = run_all(jobs("a", "b"), small_digits, jobs=3, reporter=reporter)
+    assert ended.measured == {"a": {"seed": 0}, "b": {"seed": 1}}
     assert "training, 2 runs at a time" in reporter.titles
 
 
 def test_a_signal_stops_it_and_is_named_and_what_is_left_is_done_another_time(
     jobs: Callable[..., list[Job]], small_digits: Dataset
 ) -> None:
-    measured, stopped_by = run_all(jobs("a", "b", "c"), small_digits, jobs=1, reporter=Heard(interrupted=2))
-    assert (measured, stopped_by) == ({"a": {"seed": 0}}, "SIGINT")
-    measured, stopped_by = run_all(jobs("a", "b", "c"), small_digits, jobs=1, reporter=Reporter())
-    assert (measured, stopped_by) == ({"a": {"seed": 0}, "b": {"seed": 1}, "c": {"seed": 2}}, None)
+    ended = run_all(jobs("a", "b", "c"), small_digits, jobs=1, reporter=Heard(interrupted=2))
+    assert ended == Ended({"a": {"seed": 0}}, stopped_by="SIGINT")
+    ended = run_all(jobs("a", "b", "c"), small_digits, jobs=1, reporter=Reporter())
+    assert ended == Ended({"a": {"seed": 0}, "b": {"seed": 1}, "c": {"seed": 2}})
 
 
-def test_a_run_that_fails_ends_it_and_keeps_what_was_done(
-    jobs: Callable[..., list[Job]], small_digits: Dataset
+@pytest.mark.parametrize("at_once", [1, 2])
+def test_a_run_that_comes_to_nothing_is_told_and_does_not_stop_the_others(
+    jobs: Callable[..., list[Job]], small_digits: Dataset, at_once: int
 ) -> None:
-    done, (failing,) = jobs("a"), jobs("b", dim=5)
-    with pytest.raises(TrainingError, match="five is too wide"):
-        run_all([*done, failing, *jobs("c")], small_digits, jobs=1, reporter=Reporter())
-    assert RunFolder.open(done[0].path).evaluation() == {"seed": 0}
-    assert not (failing.path.parent / "c").exists()
+    first, _, third = jobs("a", "b", "c")
+    failing = jobs("b", dim=5)
+    reporter = Heard()
+    ended = run_all([first, *failing, third], small_digits, jobs=at_once, reporter=reporter)
+    assert ended.measured == {"a": {"seed": 0}, "c": {"seed": 2}}
+    assert list(ended.failed) == ["b"]
+    assert reporter.warnings == ["b came to nothing: five is too wide."]
+    assert "five is too wide" in str(ended.failed["b"])
 
 
 def test_a_run_that_was_begun_with_other_settings_is_refused_before_any_is_trained(

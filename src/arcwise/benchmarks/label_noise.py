@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from arcwise.atomic_write import write_file
-from arcwise.errors import ConfigError, RunError
+from arcwise.errors import ConfigError, RunError, TrainingError
 from arcwise.progress import Reporter
 from arcwise.training import RunFolder, compare
 from arcwise.training.comparison import Comparison, format_value
@@ -183,6 +183,9 @@ def run(
         )
         if comparison.stopped_by is not None:
             return LabelNoise(path, data, (), rising, seeds, {}, comparison.stopped_by)
+        if comparison.failed:
+            name, why = next(iter(comparison.failed.items()))
+            raise TrainingError(f"{name} with {share:.0%} of the labels shuffled: {why}")
         compared.append(comparison)
     result = _gathered(path, rising, seeds, compared)
     write_file(path / RESULT, json.dumps(result.to_dict(), indent=1) + "\n")

@@ -84,7 +84,11 @@ def compare(
     )
     if comparison.stopped_by is not None:
         return tell_stopped(comparison.stopped_by, f"{command_line().removesuffix(' --resume')} --resume")
-    pdf = _show(comparison.path, [runs[0] for runs in comparison.runs.values()], report, reporter) if figures else None
+    pdf = (
+        _show(comparison.path, [runs[0] for runs in comparison.runs.values() if runs], report, reporter)
+        if figures
+        else None
+    )
     if output.json:
         print(json.dumps(comparison.to_dict()))
     else:
@@ -92,6 +96,8 @@ def compare(
         print_table(comparison.table())
         if len(comparison.losses) > 1:
             print("* the best of its column")
+        for name, why in comparison.failed.items():
+            print(f"{name} came to nothing: {why}")
     next_command(f"arcwise report {shlex.quote(str(comparison.path))} --bundle report.zip", output)
     return 0
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -40,10 +40,11 @@ class Comparison:
     Attributes:
         path: the folder with comparison.json and the run folders.
         losses: their labels, in the order asked for.
-        runs: for each loss the run folders, one a seed.
-        values: for each loss and column the measured values, one a seed.
+        runs: for each loss the folders of its finished runs, one a seed.
+        values: for each loss and column what these measured.
         stopped_by: the signal that stopped it early, or None.
         columns: what they are measured by.
+        failed: the runs whose training came to nothing, by name, and why.
     """
 
     path: Path
@@ -52,6 +53,7 @@ class Comparison:
     values: Mapping[str, Mapping[str, tuple[float, ...]]]
     stopped_by: str | None = None
     columns: tuple[Column, ...] = COLUMNS
+    failed: Mapping[str, str] = field(default_factory=dict)
 
     def table(self) -> list[list[str]]:
         """A header and a row for each loss: mean ± standard deviation over the seeds, the best of each column marked with *."""
@@ -81,6 +83,7 @@ class Comparison:
                 }
                 for loss in self.losses
             },
+            "failed": dict(self.failed),
         }
 
     def _best(self, column: Column) -> list[str]:
@@ -171,18 +174,23 @@ def compare(
         Job(names[key], path / names[key], config, config.train.epochs * steps_per_epoch(config, trained_on))
         for key, config in configs.items()
     ]
-    measured, stopped_by = run_all(runs, dataset, jobs=jobs, reporter=reporter)
-    labels = tuple(spec.label for spec in specs)
-    if stopped_by is not None:
-        return Comparison(path, labels, {}, {}, stopped_by)
+    ended = run_all(runs, dataset, jobs=jobs, reporter=reporter)
+    measured, labels = ended.measured, tuple(spec.label for spec in specs)
+    if ended.stopped_by is not None:
+        return Comparison(path, labels, {}, {}, ended.stopped_by)
+    if not measured:
+        raise next(iter(ended.failed.values()))
     columns = columns_of(next(iter(measured.values())))
-    by_loss = {loss: [name for (label, _), name in names.items() if label == loss] for loss in labels}
+    by_loss = {
+        loss: [name for (label, _), name in names.items() if label == loss and name in measured] for loss in labels
+    }
     comparison = Comparison(
         path,
         labels,
         {loss: tuple(path / name for name in done) for loss, done in by_loss.items()},
         {loss: _values([measured[name] for name in done], columns) for loss, done in by_loss.items()},
         columns=columns,
+        failed={name: str(error).removeprefix(f"{name}: ") for name, error in ended.failed.items()},
     )
     _write(comparison, dataset, first, [first_seed + k for k in range(seeds)], command)
     return comparison
@@ -229,7 +237,8 @@ def _write(comparison: Comparison, data: Dataset, config: Config, seeds: Sequenc
         "command": command,
         "arcwise": __version__,
         "torch": torch.__version__,
-        "losses": list(comparison.losses),
+        "losses": [loss for loss in comparison.losses if comparison.runs[loss]],
+        "failed": dict(comparison.failed),
         "columns": [asdict(column) for column in comparison.columns],
         "rows": {
             loss: {
@@ -237,6 +246,7 @@ def _write(comparison: Comparison, data: Dataset, config: Config, seeds: Sequenc
                 "values": {key: list(values) for key, values in comparison.values[loss].items()},
             }
             for loss in comparison.losses
+            if comparison.runs[loss]
         },
     }
     write_file(comparison.path / "comparison.json", json.dumps(record, indent=1) + "\n")
