@@ -13,10 +13,11 @@ WIDE = [
     ["loss", *(f"column {n}" for n in range(9))],
     *([name, *["99.01 ± 0.02 %*"] * 9] for name in ("softmax", "norm-softmax", "arcface", "cosface", "sphereface")),
 ]
+MANY = [WIDE[0], *([f"arcface+proxy-anchor0.{n}", *["99.01 ± 0.02 %*"] * 9] for n in range(23))]
 LONG = [["measured", ""], ["a name: and a long explanation of what it is, word by word, for the reader", "98.76 %"]]
 
 
-@pytest.mark.parametrize("table", [FEW, WIDE, LONG], ids=["few", "wide", "long"])
+@pytest.mark.parametrize("table", [FEW, WIDE, MANY, LONG], ids=["few", "wide", "many", "long"])
 @pytest.mark.parametrize("width", [40, 60, 80, 100, 300])
 def test_no_table_is_wider_than_the_terminal_and_no_value_is_cut(
     table: list[list[str]], width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -42,6 +43,17 @@ def test_many_columns_become_rows_in_as_many_tables_as_it_takes(
         ["softmax", "arcface"],
         ["sphereface"],
     ]
+
+
+def test_many_rows_stay_rows_with_the_first_column_in_each_table(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    print_table(MANY)
+    printed = capsys.readouterr().out
+    headers = [line for line in printed.splitlines() if "loss" in line]
+    assert [line.count("column") for line in headers] == [3, 3, 3]
+    assert printed.count("arcface+proxy-anchor0.22") == 3
 
 
 @pytest.mark.parametrize("width", [60, 80, 300])

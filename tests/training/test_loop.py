@@ -403,6 +403,16 @@ def test_a_scale_that_is_too_small_is_said_once_and_written_down(
     assert "the scale of 0.5 is too small for 10 classes in 3 dimensions" in told[0]["message"]
 
 
+def test_a_small_scale_is_no_trouble_where_other_classes_are_judged(
+    tmp_path: Path, small_digits: Dataset, make_config: MakeConfig
+) -> None:
+    config = make_config(loss=LossConfig("arcface", 0.5, margin={"m": 0.3}), epochs=1)
+    strangers = replace(small_digits, test_classes=tuple(f"stranger {n}" for n in range(10)))
+    run = trainer(tmp_path / "run", config, strangers)
+    run.run(StopRequest())
+    assert "scale-too-small" not in [line.get("name") for line in run.folder.metrics()]
+
+
 class NanAfter(nn.Module):
     """A network whose third layer begins to give NaN after so many batches."""
 

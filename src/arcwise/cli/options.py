@@ -14,6 +14,10 @@ from arcwise.errors import ConfigError
 from arcwise.progress import Reporter, reporter_for
 
 
+# A first column of words is folded to this at the least.
+NARROWEST_FIRST = 16
+
+
 @Parameter(name="*")
 @dataclass(frozen=True)
 class TrainingOptions:
@@ -82,7 +86,8 @@ def next_command(command: str, output: OutputOptions) -> None:
 def print_table(rows: list[list[str]], *, text_last: bool = False) -> None:
     """A table with its header, in aligned columns; a last column of text is folded where it is too wide.
 
-    Where the terminal is too narrow for many columns they become rows, in as many tables as it takes; a long first column is folded.
+    Where the terminal is too narrow it becomes as many tables as it takes, with the columns as rows where that makes them fewer; a long
+    first column is folded.
     """
     from rich.console import Console
     from rich.table import Table
@@ -91,8 +96,11 @@ def print_table(rows: list[list[str]], *, text_last: bool = False) -> None:
     parts = [rows]
     if not text_last and len(rows[0]) > len(rows) and _width(rows) > console.width:
         parts = _fitting([list(row) for row in zip(*rows, strict=True)], console.width)
+    elif not text_last and _width(rows, NARROWEST_FIRST) > console.width:
+        parts = _fitting(rows, console.width)
     for part in parts:
         table = Table(*part[0], pad_edge=False)
+        table.columns[0].overflow = "fold"
         for column in table.columns[1 : -1 if text_last else None]:
             column.justify, column.no_wrap = "right", True
         for row in part[1:]:
@@ -100,9 +108,10 @@ def print_table(rows: list[list[str]], *, text_last: bool = False) -> None:
         console.print(table, markup=False)
 
 
-def _width(rows: list[list[str]]) -> int:
-    """How wide the table of these rows would be."""
-    return sum(max(len(row[i]) for row in rows) + 3 for i in range(len(rows[0]))) - 1
+def _width(rows: list[list[str]], first: int | None = None) -> int:
+    """How wide the table of these rows would be, with its first column folded to `first` where it is wider."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    return min(widths[0], first or widths[0]) + 3 + sum(width + 3 for width in widths[1:]) - 1
 
 
 def _fitting(rows: list[list[str]], width: int) -> list[list[list[str]]]:

@@ -78,7 +78,8 @@ class Trainer:
 
     def run(self, stop: StopRequest) -> bool:
         """Train to the end, or until `stop` is requested; says whether the end was reached. Either way the state is saved."""
-        for trouble in self.health.before() if self.step == 0 else ():
+        # What probability the training classes can reach is beside the point where other classes are judged: tuned there, small scales win.
+        for trouble in self.health.before() if self.step == 0 and not self.data.disjoint else ():
             self._tell(trouble, step=0)
         title = f"training {self.config.loss.name} on {self.data.name}"
         with self.reporter.stage(title, total=self.total_steps) as stage:
