@@ -13,7 +13,6 @@ from cyclopts import Parameter
 from arcwise.errors import ConfigError
 from arcwise.progress import Reporter, reporter_for
 
-
 # A first column of words is folded to this at the least.
 NARROWEST_FIRST = 16
 
