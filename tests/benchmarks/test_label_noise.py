@@ -58,8 +58,8 @@ def made(**scores: list[float]) -> LabelNoise:
 
 def test_every_loss_is_trained_under_every_share(measured: LabelNoise) -> None:
     assert measured.shares == (0.0, 0.2, 0.4)
-    assert list(measured.cells) == ["arcface", "arcface-centers3"]
-    for loss, cells in measured.cells.items():
+    assert list(measured.cells) == ["arcface", "arcface-centers3", "arcface, again without those listed"]
+    for loss, cells in list(measured.cells.items())[:2]:
         for share, cell in zip(measured.shares, cells, strict=True):
             for seed in range(2):
                 folder = RunFolder.open(measured.path / f"shuffled-{share:g}" / f"{loss}-seed{seed}")
@@ -71,6 +71,26 @@ def test_every_loss_is_trained_under_every_share(measured: LabelNoise) -> None:
                     assert cell.found[seed] == evaluation["shuffled_found"]
                     assert cell.average_precision[seed] == evaluation["shuffled_average_precision"]
             assert len(cell.found) == (2 if share else 0)
+
+
+def test_the_first_loss_is_trained_again_without_what_its_own_run_listed(measured: LabelNoise) -> None:
+    for share, cell in zip(measured.shares, measured.cells["arcface, again without those listed"], strict=True):
+        assert cell.found == cell.average_precision == ()
+        for seed in range(2):
+            first, again = (
+                RunFolder.open(measured.path / f"shuffled-{share:g}{which}" / f"arcface-seed{seed}")
+                for which in ("", f"-again-seed{seed}")
+            )
+            config, evaluation = again.config(), again.evaluation()
+            assert config.data.leave_out == str(first.mislabelled_file.resolve())
+            assert (config.data.label_noise, config.train.seed) == (share, seed)
+            assert evaluation is not None
+            assert cell.scores["accuracy"][seed] == evaluation["accuracy"]
+
+
+def test_the_second_training_can_be_left_out(features: str, tmp_path: Path) -> None:
+    result = run(features, losses="arcface", shares=[0.2], seeds=1, out=tmp_path / "noise", again=False, **SHORT)
+    assert list(result.cells) == ["arcface"]
 
 
 def test_the_result_is_written_as_plain_json(measured: LabelNoise) -> None:

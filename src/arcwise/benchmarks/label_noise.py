@@ -1,6 +1,7 @@
 """What wrong labels cost, which losses stand them, and how many of them are found afterwards.
 
-The same comparison is trained under several shares of shuffled labels; under one seed a smaller share is part of a larger one.
+The same comparison is trained under several shares of shuffled labels; under one seed a smaller share is part of a larger one. The first
+loss is trained once more without the samples that its own list of likely wrong labels names.
 
 runs/digits-label-noise/label_noise.json   and a comparison for each share, with a run folder for each loss and seed
 """
@@ -19,12 +20,15 @@ from arcwise.errors import ConfigError, RunError, TrainingError
 from arcwise.progress import Reporter
 from arcwise.training import RunFolder, compare
 from arcwise.training.comparison import Comparison, format_value
+from arcwise.training.loss_spec import LossSpec, parse_losses
 
 DATA = "digits"
 LOSSES = "arcface,arcface(centers=3),arcface(filter=0.5),arcface(centers=3,filter=0.5),norm-softmax"
 SHARES = (0.0, 0.1, 0.2, 0.4)
 SEEDS = 3
 RESULT = "label_noise.json"
+# What the first loss is called where it is trained a second time, without the samples that it listed the first time.
+AGAIN = "{}, again without those listed"
 # By what a run is judged: each of these that its evaluation has.
 SCORES = {
     "recall_at_1": "Recall@1 on unseen classes",
@@ -128,7 +132,8 @@ class LabelNoise:
                 rows.append([f"  {loss}", "", *(_percent(self.recovered(loss, score, place)) for place in noisy)])
         rows.append(["Shuffled labels among as many first of the list", *blank])
         for loss, cells in self.cells.items():
-            rows.append([f"  {loss}", *(format_value(cell.found, "%") if cell.found else "" for cell in cells)])
+            if any(cell.found for cell in cells):
+                rows.append([f"  {loss}", *(format_value(cell.found, "%") if cell.found else "" for cell in cells)])
         return rows
 
 
@@ -142,6 +147,7 @@ def run(
     jobs: int = 1,
     out: Path | None = None,
     resume: bool = False,
+    again: bool = True,
     settings: Mapping[str, str] | None = None,
     reporter: Reporter | None = None,
     command: str = "",
@@ -154,6 +160,7 @@ def run(
         losses: the first is the one that the others are counted against.
         shares: of the labels to shuffle; 0 is always among them.
         out: by default runs/DATA-label-noise.
+        again: train the first loss a second time without the samples that its first run listed as likely mislabelled.
         training: further options of `arcwise.compare`.
     """
     reporter = reporter if reporter is not None else Reporter()
@@ -165,46 +172,59 @@ def run(
         raise RunError(
             f"{path} already exists and is never overwritten. Continue it with --resume, or write elsewhere with --out DIR."
         )
-    compared: list[Comparison] = []
-    for share in rising:
-        reporter.say(f"{share:.0%} of the labels shuffled")
-        comparison = compare(
+    specs = parse_losses(losses)
+    seeds_of = range(first_seed, first_seed + seeds)
+
+    def trained(share: float, folder: str, which: list[LossSpec], at: Sequence[int], **extra: str) -> Comparison:
+        return compare(
             data,
-            losses=losses,
-            seeds=seeds,
-            first_seed=first_seed,
+            losses=which,
+            seeds=len(at),
+            first_seed=at[0],
             jobs=jobs,
-            out=path / f"shuffled-{share:g}",
+            out=path / folder,
             resume=resume,
-            settings={**(settings or {}), "data.label_noise": f"{share:g}"},
+            settings={**(settings or {}), "data.label_noise": f"{share:g}", **extra},
             reporter=reporter,
             command=command,
             **training,
         )
-        if comparison.stopped_by is not None:
-            return LabelNoise(path, data, (), rising, seeds, {}, comparison.stopped_by)
-        if comparison.failed:
-            name, why = next(iter(comparison.failed.items()))
+
+    compared: list[dict[str, tuple[Path, ...]]] = []
+    for share in rising:
+        reporter.say(f"{share:.0%} of the labels shuffled")
+        folder = f"shuffled-{share:g}"
+        done = [trained(share, folder, specs, seeds_of)]
+        runs = dict(done[0].runs)
+        first = specs[0].label
+        for seed, run_folder in zip(seeds_of, runs.get(first, ()), strict=False) if again else ():
+            listed = {"data.leave_out": str(RunFolder.open(run_folder).mislabelled_file)}
+            done.append(trained(share, f"{folder}-again-seed{seed}", specs[:1], [seed], **listed))
+            runs[AGAIN.format(first)] = (*runs.get(AGAIN.format(first), ()), *done[-1].runs.get(first, ()))
+            if done[-1].stopped_by is not None:
+                break
+        if done[-1].stopped_by is not None:
+            return LabelNoise(path, data, (), rising, seeds, {}, done[-1].stopped_by)
+        for name, why in (item for comparison in done for item in comparison.failed.items()):
             raise TrainingError(f"{name} with {share:.0%} of the labels shuffled: {why}")
-        compared.append(comparison)
+        compared.append(runs)
     result = _gathered(path, rising, seeds, compared)
     write_file(path / RESULT, json.dumps(result.to_dict(), indent=1) + "\n")
     return result
 
 
-def _gathered(path: Path, shares: tuple[float, ...], seeds: int, compared: Sequence[Comparison]) -> LabelNoise:
-    evaluations = {
-        loss: [[_evaluation(folder) for folder in comparison.runs[loss]] for comparison in compared]
-        for loss in compared[0].losses
-    }
-    first = evaluations[compared[0].losses[0]][0][0]
+def _gathered(
+    path: Path, shares: tuple[float, ...], seeds: int, compared: Sequence[Mapping[str, tuple[Path, ...]]]
+) -> LabelNoise:
+    evaluations = {loss: [[_evaluation(folder) for folder in runs[loss]] for runs in compared] for loss in compared[0]}
+    first = next(iter(evaluations.values()))[0][0]
     scores = tuple(key for key in SCORES if first.get(key) is not None)
     cells = {
         loss: tuple(
             Cell(
                 {score: _values(runs, score) for score in scores},
-                _values(runs, "shuffled_found"),
-                _values(runs, "shuffled_average_precision"),
+                () if loss.endswith(AGAIN[2:]) else _values(runs, "shuffled_found"),
+                () if loss.endswith(AGAIN[2:]) else _values(runs, "shuffled_average_precision"),
             )
             for runs in by_share
         )

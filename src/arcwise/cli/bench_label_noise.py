@@ -25,6 +25,7 @@ def label_noise(
     jobs: int = 1,
     out: Annotated[Path | None, Parameter(alias="-o")] = None,
     resume: Annotated[bool, Parameter(negative=())] = False,
+    again: bool = True,
     figures: bool = True,
     training: TrainingOptions = TrainingOptions(),  # noqa: B008
     output: OutputOptions = OutputOptions(),  # noqa: B008
@@ -54,6 +55,8 @@ def label_noise(
         The folder to write; by default runs/DATA-label-noise.
     resume
         Go on with a measurement that was stopped, or begin it.
+    again
+        Train the first loss a second time without the samples that its first run lists as likely mislabelled.
     figures
         Draw the curve.
     """
@@ -71,6 +74,7 @@ def label_noise(
         jobs=jobs,
         out=out,
         resume=resume,
+        again=again,
         reporter=reporter,
         command=command_line(),
         **training.keywords(),

@@ -36,10 +36,16 @@ class TrainingOptions:
     """Let the margin grow from 0 over so many epochs."""
     device: str = "auto"
     """cpu, cuda, cuda:0 … or auto."""
+    leave_out: Path | None = None
+    """The mislabelled.csv of an earlier run: what it lists clearly is ignored in training."""
     set: Annotated[list[str], Parameter(negative=())] = field(default_factory=list)
     """Any other setting of the config, as in --set train.weight_decay=0."""
     data_dir: Path | None = None
     """A folder to look for the data set in before anything is fetched."""
+
+    def settings(self) -> list[str]:
+        """All that is set in the config, as in train.lr=0.05."""
+        return [*([f"data.leave_out={self.leave_out}"] if self.leave_out is not None else []), *self.set]
 
     def keywords(self) -> dict[str, Any]:
         """The options as keyword arguments of `arcwise.train` and `arcwise.compare`."""
@@ -51,7 +57,7 @@ class TrainingOptions:
             "lr": self.lr,
             "warmup_epochs": self.warmup_epochs,
             "device": self.device,
-            "settings": dict(_setting(text) for text in self.set),
+            "settings": dict(_setting(text) for text in self.settings()),
             "data_dir": self.data_dir,
         }
 

@@ -127,7 +127,10 @@ def doubtful_labels(path: Path, evaluation: dict[str, Any]) -> str | None:
     lie = (
         "lie nearer to another class than to their own" if count > 1 else "lies nearer to another class than to its own"
     )
-    return f"{count:,} of {evaluation['num_judged']:,} training samples {lie} and may be mislabelled: {path / 'mislabelled.csv'}"
+    return (
+        f"{count:,} of {evaluation['num_judged']:,} training samples {lie} and may be mislabelled: {path / 'mislabelled.csv'}"
+        f"\nLook the list through; --leave-out {shlex.quote(str(path / 'mislabelled.csv'))} trains without the clear ones."
+    )
 
 
 def summary(evaluation: dict[str, Any]) -> list[list[str]]:

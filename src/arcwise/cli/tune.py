@@ -89,4 +89,4 @@ def _same_training(training: TrainingOptions) -> list[str]:
     names = ("epochs", "backbone", "batch_size", "lr", "warmup_epochs", "data_dir")
     given = {name: getattr(training, name) for name in names if getattr(training, name) is not None}
     words = [word for name, value in given.items() for word in (f"--{name.replace('_', '-')}", str(value))]
-    return [*words, *(word for setting in training.set for word in ("--set", setting))]
+    return [*words, *(word for setting in training.settings() for word in ("--set", setting))]

@@ -30,6 +30,8 @@ class DataConfig:
     test_share: float = 0.2
     augment: str = "none"
     label_noise: float = 0.0  # the share of the training labels that is replaced by another class on purpose
+    leave_out: str = ""  # a mislabelled.csv: what it lists is ignored in training
+    leave_out_by: float = 20.0  # where it lies nearer to another class by more than so many degrees
     quarter_turns: bool = False  # pictures turned by quarters are classes of their own in training
 
 
@@ -109,6 +111,7 @@ def _check(config: Config) -> None:
         ("loss.warmup_epochs", config.loss.warmup_epochs, 0),
         ("loss.centers_per_class", config.loss.centers_per_class, 1),
         ("data.image_size", config.data.image_size, 0),
+        ("data.leave_out_by", config.data.leave_out_by, 0),
     ):
         if not value >= least or value == math.inf:
             raise ConfigError(f"{name} must be at least {least}; got {value}.")
@@ -202,6 +205,8 @@ def with_settings(config: Config, settings: Mapping[str, str]) -> Config:
             raise ConfigError(f"there is no setting {dotted!r}. {did_you_mean(dotted, known)}")
         part = getattr(config, section)
         hint = get_type_hints(type(part))[key]
+        if dotted == "data.leave_out" and text:
+            text = str(Path(text).expanduser().resolve())  # so that the config works from anywhere
         config = replace(config, **{section: replace(part, **{key: _parse(text, hint, dotted)})})
     return config
 

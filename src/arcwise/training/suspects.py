@@ -33,7 +33,7 @@ def list_suspects(folder: RunFolder, data: Dataset, embeddings: Tensor) -> dict[
     folder.write_mislabelled(_as_csv(ranked, data.classes))
     record: dict[str, Any] = {"num_suspect": ranked.num_suspect, "num_judged": ranked.num_judged}
     if train.true_labels is not None:
-        shuffled = train.labels != train.true_labels
+        shuffled = (train.labels >= 0) & (train.labels != train.true_labels)
         found = ranked.against(shuffled)
         record |= {
             "noisy_share": int(shuffled.sum()) / max(1, int((train.labels >= 0).sum())),

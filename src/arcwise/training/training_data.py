@@ -5,6 +5,7 @@ from __future__ import annotations
 from arcwise.data import Dataset, with_quarter_turns
 from arcwise.data.label_noise import with_label_noise
 from arcwise.training.config import Config
+from arcwise.training.leaving_out import without_listed
 
 
 def training_data(config: Config, data: Dataset) -> Dataset:
@@ -12,5 +13,7 @@ def training_data(config: Config, data: Dataset) -> Dataset:
 
     A picture with a wrong label keeps it however it is turned.
     """
-    noisy = with_label_noise(data, share=config.data.label_noise, seed=config.train.seed)
-    return with_quarter_turns(noisy) if config.data.quarter_turns else noisy
+    made = with_label_noise(data, share=config.data.label_noise, seed=config.train.seed)
+    if config.data.leave_out:
+        made = without_listed(made, config.data.leave_out, config.data.leave_out_by)
+    return with_quarter_turns(made) if config.data.quarter_turns else made
