@@ -86,9 +86,28 @@ def test_doubtful_labels_are_counted_and_their_list_is_named(arcwise: Command) -
     assert "runs/digits-arcface/mislabelled.csv\n" in done.out
     assert "training labels were replaced by another class on purpose (data.label_noise = 0.3)." in done.err
     one = "1 of 1,437 training samples lies nearer to another class than to its own and may be mislabelled: run/mislabelled.csv"
-    assert doubtful_labels(Path("run"), {"num_suspect": 1, "num_judged": 1437}) == one
+    advice = "Look the list through; --leave-out run/mislabelled.csv trains without the clear ones."
+    assert doubtful_labels(Path("run"), {"num_suspect": 1, "num_judged": 1437}) == f"{one}\n{advice}"
     assert doubtful_labels(Path("run"), {"num_suspect": 0, "num_judged": 1437}) is None
     assert doubtful_labels(Path("run"), {}) is None
+
+
+def test_what_a_list_names_is_left_out_and_said(arcwise: Command, tmp_path: Path) -> None:
+    noise = ("--set", "data.label_noise=0.3", *SHORT)
+    arcwise("train", "digits", *noise, "--out", "first")
+    done = arcwise("train", "digits", *noise, "--leave-out", "first/mislabelled.csv", "--out", "second")
+    assert done.code == 0
+    assert (
+        "training samples that mislabelled.csv lists are left out: nearer to another class by more than 20°."
+        in done.err
+    )
+    assert (
+        f'leave_out = "{tmp_path / "first" / "mislabelled.csv"}"' in (tmp_path / "second" / "config.toml").read_text()
+    )
+    other = arcwise("train", "digits", *SHORT, "--leave-out", "first/mislabelled.csv", "--out", "third")
+    assert other.code == 2
+    assert "The list was made with other data, another seed or other label noise: use the same." in other.err
+    assert not (tmp_path / "third").exists()
 
 
 def test_the_command_is_written_into_the_config_and_can_be_run_from_it(arcwise: Command, tmp_path: Path) -> None:
