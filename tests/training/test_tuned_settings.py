@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from arcwise import margins
 from arcwise.errors import ConfigError
+from arcwise.training.loss_spec import all_losses
 from arcwise.training.tuned_settings import (
     SHIPPED,
     TunedLoss,
@@ -41,6 +43,19 @@ SETTINGS = TunedSettings(
 
 def test_settings_come_back_as_they_were_written() -> None:
     assert from_toml(to_toml(SETTINGS), "here") == SETTINGS
+
+
+def test_the_settings_shipped_for_omniglot_are_for_every_loss_and_can_be_built() -> None:
+    shipped = shipped_for("omniglot")
+    assert shipped is not None
+    assert (shipped.dim, shipped.measured) == (64, "map_at_r")
+    for spec in all_losses():
+        found = shipped.losses[spec.label]
+        assert found.score >= found.default_score > 0
+        if spec.name != "softmax":
+            margin = margins.build(spec.name, **found.margin)
+            assert (found.scale == 0) == margin.owns_scale
+        assert set(found.terms) == {term.name for term in spec.terms}
 
 
 def test_every_shipped_file_can_be_read() -> None:
