@@ -7,10 +7,8 @@ import pytest
 from arcwise.reporting.measured import standing
 from arcwise.reporting.reading import Column
 from arcwise.reporting.sentences import (
-    base_name,
     column_sentence,
     counted,
-    display,
     listing,
     seeds_sentence,
 )
@@ -86,26 +84,6 @@ def test_times_are_shorter_and_longer_not_lower_and_higher() -> None:
 def test_what_was_not_measured_is_said() -> None:
     assert said(ACCURACY, {"softmax": [], "arcface": [0.9]}).endswith("It was not measured for softmax.")
     assert said(ACCURACY, {"softmax": [], "arcface": []}) == "The test accuracy was not measured."
-
-
-@pytest.mark.parametrize(
-    ("loss", "shown"),
-    [
-        ("arcface", "ArcFace"),
-        ("arcface-m0.3", "ArcFace m0.3"),
-        ("norm-softmax", "norm-softmax"),
-        ("softmax (my run)", "softmax (my run)"),
-        ("combined-m11.0-m20.3", "combined margin m11.0, m20.3"),
-        ("mine", "mine"),
-    ],
-)
-def test_losses_are_written_by_their_proper_names(loss: str, shown: str) -> None:
-    assert display(loss) == shown
-
-
-def test_parameters_and_run_names_are_not_part_of_the_base_name() -> None:
-    assert base_name("norm-softmax (a)") == "norm-softmax"
-    assert base_name("arcface-m0.3") == "arcface"
 
 
 def test_lists_and_counts_are_grammatical() -> None:

@@ -126,7 +126,10 @@ def test_one_loss_with_two_margins_is_told_apart(tmp_path: Path) -> None:
         (tmp_path / name / "config.toml").write_text(f'[loss]\nname = "arcface"\n[loss.margin]\nm = {margin}\n')
         rows[name] = {"runs": [name]}
     (tmp_path / "comparison.json").write_text(json.dumps({"losses": list(rows), "rows": rows}))
-    assert [run.title for run in open_comparison(tmp_path, Reporter())] == ["ArcFace, m = 0.2", "ArcFace, m = 0.5"]
+    assert [run.title for run in open_comparison(tmp_path, Reporter())] == [
+        "ArcFace with m = 0.2",
+        "ArcFace with m = 0.5",
+    ]
 
 
 def test_a_sample_of_rows_keeps_the_shares_of_the_classes() -> None:

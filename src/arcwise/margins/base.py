@@ -83,6 +83,8 @@ class Margin(ABC):
     """
 
     name: ClassVar[str] = ""
+    # How it is called in prose; the class's own name where nothing else is said.
+    title: ClassVar[str] = ""
     gradient: Gradient = "exact"
     # How logits become a loss.
     reduction: ClassVar[Reduction] = "softmax"
@@ -237,6 +239,7 @@ def register(name: str) -> Callable[[M], M]:
 
     def add(cls: M) -> M:
         cls.name = name
+        cls.title = cls.__dict__.get("title", cls.__name__)
         _registry[name] = cls
         return cls
 

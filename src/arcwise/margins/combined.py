@@ -43,6 +43,7 @@ class CombinedMargin(Margin):
         CVPR 2019. arXiv:1801.07698
     """
 
+    title: ClassVar[str] = "combined margin"
     search: ClassVar[Mapping[str, tuple[float, float]]] = {"m1": (0.9, 1.2), "m2": (0.0, 0.5), "m3": (0.0, 0.35)}
 
     m1: float = 1.0

@@ -36,6 +36,7 @@ class LiArcFace(Margin):
         arXiv:1907.12256
     """
 
+    title: ClassVar[str] = "Li-ArcFace"
     reshapes_negatives: ClassVar[bool] = True
     becomes_norm_softmax: ClassVar[bool] = False
     search: ClassVar[Mapping[str, tuple[float, float]]] = {"m": (0.1, 0.7)}

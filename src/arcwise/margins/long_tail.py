@@ -53,6 +53,7 @@ class LongTail(Margin):
         Loss. NeurIPS 2019. arXiv:1906.07413
     """
 
+    title: ClassVar[str] = "Long-Tail"
     search: ClassVar[Mapping[str, tuple[float, float]]] = {"m": (0.05, 0.6)}
 
     m: float = 0.5

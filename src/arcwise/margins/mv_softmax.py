@@ -42,6 +42,7 @@ class MVSoftmax(Margin):
         Recognition. AAAI 2020. arXiv:1912.00833
     """
 
+    title: ClassVar[str] = "MV-Softmax"
     reshapes_negatives: ClassVar[bool] = True
     search: ClassVar[Mapping[str, tuple[float, float]]] = {"m": (0.05, 0.6), "t": (0.02, 0.5)}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
+from typing import ClassVar, Self
 
 import torch
 from torch import Tensor
@@ -31,6 +31,8 @@ class NormSoftmax(Margin):
         Feng Wang, Xiang Xiang, Jian Cheng, Alan L. Yuille. NormFace: L2 Hypersphere Embedding for Face Verification.
         ACM Multimedia 2017. arXiv:1704.06369
     """
+
+    title: ClassVar[str] = "norm-softmax"
 
     def curve(self, cos_B: Tensor) -> tuple[Tensor, Tensor]:
         return cos_B, torch.ones_like(cos_B)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from arcwise.loss_titles import title_of
 from arcwise.reporting.reading import Run
-from arcwise.reporting.sentences import capitalised, display, listing
+from arcwise.reporting.sentences import capitalised, listing
 
 
 def caption(stem: str, runs: Mapping[str, Sequence[Run]], *, dim: int | None, several_seeds: bool) -> str:
@@ -54,7 +55,7 @@ _WORDS = {
 
 def _each(first: Mapping[str, Run], key: str, factor: float, digits: int, unit: str) -> str:
     found = {loss: number for loss, run in first.items() if (number := run.number(key)) is not None}
-    return listing([f"{display(loss)} {number * factor:.{digits}f}{unit}" for loss, number in found.items()])
+    return listing([f"{title_of(loss)} {number * factor:.{digits}f}{unit}" for loss, number in found.items()])
 
 
 def _embedding_numbers(first: Mapping[str, Run]) -> str:
@@ -70,7 +71,7 @@ def _angle_numbers(first: Mapping[str, Run]) -> str:
         rate = run.number("eer")
         if rate is not None:
             at = f" at a threshold of {threshold:.1f}°" if isinstance(threshold, int | float) else ""
-            rates.append(f"{display(loss)} {100 * rate:.2f} %{at}")
+            rates.append(f"{title_of(loss)} {100 * rate:.2f} %{at}")
     return f"Equal error rate: {listing(rates)}." if rates else ""
 
 
@@ -98,7 +99,7 @@ def most_confused(loss: str, run: Run) -> str:
     if count:
         times = "once" if count == 1 else f"{count:g} times"
         most = f"; most often {names[-i]} is taken for {names[-j]} ({times})"
-    return f"{capitalised(display(loss))}: {right:g} of {total:g} on the diagonal{most}."
+    return f"{capitalised(title_of(loss))}: {right:g} of {total:g} on the diagonal{most}."
 
 
 def _square(matrix: object) -> list[list[float]]:
@@ -115,7 +116,7 @@ def _robustness_numbers(first: Mapping[str, Run]) -> str:
     for loss, run in first.items():
         angle, distance = run.number("noise_accuracy"), run.number("noise_accuracy_distance")
         if angle is not None and distance is not None:
-            parts.append(f"{display(loss)} {100 * angle:.2f} % by angle and {100 * distance:.2f} % by distance")
+            parts.append(f"{title_of(loss)} {100 * angle:.2f} % by angle and {100 * distance:.2f} % by distance")
     return f"On average: {'; '.join(parts)}." if parts else ""
 
 

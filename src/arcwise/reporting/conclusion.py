@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from arcwise.loss_titles import base_of, is_alone, title_of
 from arcwise.reporting.measured import Standing, mean
 from arcwise.reporting.sentences import (
     CLEAR,
-    base_name,
     capitalised,
     counted,
-    display,
     extreme_word,
     gap_in_spreads,
     in_words,
@@ -46,7 +45,7 @@ def summary(
     width = f" and embeddings of {in_words(dim)} dimensions" if dim else ""
     time = f" for {counted(epochs, 'epoch')}" if epochs else ""
     seeds = f", with {counted(num_seeds, 'seed')}" + (" each" if len(losses) > 1 else "") if num_seeds else ""
-    named = listing([display(loss) for loss in losses])
+    named = listing([title_of(loss) for loss in losses])
     verb = "compares" if len(losses) > 1 else "describes"
     first = f"This report {verb} {named} on {data}{classes}, with the backbone {backbone}{width}, trained{time}{seeds}."
     by_key = {standing.column.key: standing for standing in standings}
@@ -65,12 +64,12 @@ def _short(standing: Standing) -> str:
     if not best:
         return ""
     if len(standing.places) == 1:
-        return f"The {title} of {display(best[0].loss)} is {units.over_seeds(best[0].values)}."
+        return f"The {title} of {title_of(best[0].loss)} is {units.over_seeds(best[0].values)}."
     if len(best) == len(standing.places):
         return f"The {title} is {units.value(best[0].mean)} under {'both' if len(best) == 2 else 'every loss'}."
-    names = listing([display(place.loss) for place in best])
+    names = listing([title_of(place.loss) for place in best])
     extreme = extreme_word(standing)
-    others = [f"{display(place.loss)} {units.over_seeds(place.values)}" for place in standing.places[len(best) :]]
+    others = [f"{title_of(place.loss)} {units.over_seeds(place.values)}" for place in standing.places[len(best) :]]
     return f"The {extreme} {title} is that of {names} ({units.over_seeds(best[0].values)}), against {listing(others)}."
 
 
@@ -92,11 +91,11 @@ def tally(standings: Sequence[Standing], losses: Sequence[str]) -> str:
         what = "the only measured quality" if total == 1 else f"all {in_words(total)} measured qualities"
         return f"The best losses share the first place in {what}."
     if total == 1:
-        return f"{capitalised(display(winners[0]))} is best in the only measured quality."
+        return f"{capitalised(title_of(winners[0]))} is best in the only measured quality."
     if len(winners) == 1 and not shared:
-        return f"{capitalised(display(winners[0]))} is best in all {in_words(total)} measured qualities."
+        return f"{capitalised(title_of(winners[0]))} is best in all {in_words(total)} measured qualities."
     parts = [
-        f"{display(loss)} is best in {in_words(len(alone[loss]))}"
+        f"{title_of(loss)} is best in {in_words(len(alone[loss]))}"
         + (f" ({listing(alone[loss])})" if len(alone[loss]) < total / 2 else "")
         for loss in winners
     ]
@@ -142,7 +141,9 @@ def _verdict(standings: Sequence[Standing], losses: Sequence[str], num_seeds: in
             if _is_quality(standing) and standing.places
         ]
         return (
-            f"{capitalised(display(losses[0]))} was trained alone. It reaches: {listing(measured)}." if measured else ""
+            f"{capitalised(title_of(losses[0]))} was trained alone. It reaches: {listing(measured)}."
+            if measured
+            else ""
         )
     qualities = [standing for standing in standings if _is_quality(standing) and len(standing.places) > 1]
     words = tally(standings, losses)
@@ -181,7 +182,7 @@ def _geometry_and_accuracy(standings: Sequence[Standing], losses: Sequence[str])
     if angles is None:
         return ""
     measured = [loss for loss in losses if angles.place_of(loss)]
-    baseline = next((loss for loss in measured if base_name(loss) == "softmax"), measured[0] if measured else "")
+    baseline = next((loss for loss in measured if is_alone(loss, "softmax")), measured[0] if measured else "")
     base = angles.place_of(baseline)
     if base is None or base.mean <= 0:
         return ""
@@ -192,19 +193,19 @@ def _geometry_and_accuracy(standings: Sequence[Standing], losses: Sequence[str])
         if place is None or loss == baseline:
             continue
         if place.printed == base.printed:
-            said.append(f"under {display(loss)} they lie at the same angle")
+            said.append(f"under {title_of(loss)} they lie at the same angle")
         else:
             tighter = place.mean < base.mean
             share = 100 * abs(place.mean - base.mean) / base.mean
             by = f"{share:.0f} %" if share >= 1 else "less than 1 %"
             said.append(
-                f"under {display(loss)} the angle is {angles.units.value(place.mean)}, {by} {'smaller' if tighter else 'larger'}"
+                f"under {title_of(loss)} the angle is {angles.units.value(place.mean)}, {by} {'smaller' if tighter else 'larger'}"
             )
         outcomes[loss] = (place.mean < base.mean, _accuracy_gain(accuracy, loss, baseline))
     if not said:
         return ""
     first = (
-        f"Under {display(baseline)}, a test embedding lies on average {angles.units.value(base.mean)} from the mean direction "
+        f"Under {title_of(baseline)}, a test embedding lies on average {angles.units.value(base.mean)} from the mean direction "
         f"of its class; {listing(said)}."
     )
     return " ".join(part for part in (first, _what_it_bought(outcomes, accuracy, baseline)) if part)
@@ -226,12 +227,12 @@ def _what_it_bought(outcomes: Mapping[str, tuple[bool, float | None]], accuracy:
     tightened = [loss for loss, (tighter, _) in outcomes.items() if tighter]
     if not tightened:
         return (
-            f"No loss drew the classes together more than {display(baseline)} did, so the expected effect of a margin "
+            f"No loss drew the classes together more than {title_of(baseline)} did, so the expected effect of a margin "
             "does not show here."
         )
 
     def those(wanted: Sequence[str]) -> str:
-        return listing([display(loss) for loss in wanted])
+        return listing([title_of(loss) for loss in wanted])
 
     gains = {loss: outcomes[loss][1] for loss in tightened}
     up = [loss for loss, gain in gains.items() if gain is not None and gain > 0]
@@ -297,7 +298,7 @@ def _cost(standings: Sequence[Standing]) -> str:
             share = 100 * (slowest.mean - fastest.mean) / fastest.mean
             much = "less than 1 %" if share < 1 else f"{share:.0f} %"
             return (
-                f"The slowest training, {display(slowest.loss)}, took {much} longer than the fastest, {display(fastest.loss)} "
+                f"The slowest training, {title_of(slowest.loss)}, took {much} longer than the fastest, {title_of(fastest.loss)} "
                 f"({standing.units.value(slowest.mean)} against {standing.units.value(fastest.mean)})."
             )
     return ""
@@ -311,7 +312,7 @@ def _limits(*, data: str, dim: int | None, num_seeds: int, losses: Sequence[str]
             "With one seed the order of close losses is not established; a repetition with --seeds 3 would show it."
         )
     if len(losses) == 1:
-        own = base_name(losses[0])
+        own = base_of(losses[0])
         pair = "softmax,arcface" if own == "softmax" else f"softmax,{own}"
         parts.append(f"What the loss adds can only be seen beside another: arcwise compare {argument} --losses {pair}.")
     if events:

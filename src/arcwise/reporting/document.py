@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from arcwise._version import __version__
+from arcwise.loss_titles import title_of
 from arcwise.progress import Reporter
 from arcwise.reporting.conclusion import conclusion, noise_sentence, summary
 from arcwise.reporting.experiment import experiment
@@ -19,7 +20,7 @@ from arcwise.reporting.measured import Standing, standing
 from arcwise.reporting.noise import noise_points
 from arcwise.reporting.reading import Run
 from arcwise.reporting.scale_choice import logit_row, scale_sentence
-from arcwise.reporting.sentences import capitalised, column_sentence, counted, display, listing, seeds_sentence
+from arcwise.reporting.sentences import capitalised, column_sentence, counted, listing, seeds_sentence
 from arcwise.reporting.settings import flat
 from arcwise.reporting.tables import WIDEST, comparison_table, logit_table, noise_table
 from arcwise.reporting.wrapping import breakable
@@ -71,8 +72,8 @@ def document(groups: Sequence[Group], reporter: Reporter) -> tuple[dict[str, Any
 
 def _title(groups: Sequence[Group]) -> str:
     data = list(dict.fromkeys(group.data for group in groups))
-    losses = list(dict.fromkeys(display(run.loss) for group in groups for run in group.all_runs))
-    losses = losses or list(dict.fromkeys(display(loss) for group in groups for loss in group.losses))
+    # A run's name in brackets tells rows apart, not losses.
+    losses = list(dict.fromkeys(title_of(loss.partition(" (")[0]) for group in groups for loss in group.losses))
     where = listing([_known_data(name) for name in data]) if len(data) <= 3 else f"{len(data)} data sets"
     if len(losses) > 3:
         return f"{capitalised(counted(len(losses), 'loss', 'losses'))} compared on {where}"
@@ -257,7 +258,7 @@ def _configs(loss: str, runs: Sequence[Run]) -> list[dict[str, str]]:
         if not shown:
             text = (run.folder / "config.toml").read_text(encoding="utf-8").strip()
             reference = table
-            shown.append({"name": f"{run.name}/config.toml", "text": text, "note": f"{capitalised(display(loss))}."})
+            shown.append({"name": f"{run.name}/config.toml", "text": text, "note": f"{capitalised(title_of(loss))}."})
             continue
         differing = [f"{key} = {value}" for key, value in table.items() if reference.get(key) != value]
         differing += [f"{key} is not set" for key in reference if key not in table]

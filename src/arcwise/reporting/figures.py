@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from arcwise.loss_titles import base_of, heading_of
 from arcwise.progress import Reporter
 from arcwise.reporting.captions import caption
 from arcwise.reporting.grouping import Group
@@ -19,7 +20,6 @@ from arcwise.reporting.pictures import (
     find,
 )
 from arcwise.reporting.reading import Run
-from arcwise.reporting.sentences import base_name, capitalised, display
 
 IN_TECHNIQUE = ("target_logit", "margins")
 """These explain the loss and stand with the explanation, not with the results."""
@@ -61,7 +61,7 @@ def figures_of(group: Group, album: Album, reporter: Reporter) -> tuple[list[dic
             if stem in IN_TECHNIQUE:
                 having = sorted(having, key=_teaching)[:1]
             panels = [
-                {**album.add(single[loss][stem]), "label": capitalised(display(loss)) if len(having) > 1 else ""}
+                {**album.add(single[loss][stem]), "label": heading_of(loss) if len(having) > 1 else ""}
                 for loss in having
             ]
             shown = {loss: group.runs[loss] for loss in having}
@@ -80,5 +80,5 @@ def _figures_of_run(run: Run, reporter: Reporter) -> dict[str, Picture]:
 
 def _teaching(loss: str) -> int:
     """ArcFace shows best what a margin does, then any other margin; softmax and norm-softmax have none."""
-    name = base_name(loss)
+    name = base_of(loss)
     return 0 if name == "arcface" else 2 if name in {"softmax", "norm-softmax"} else 1

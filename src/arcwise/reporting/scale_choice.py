@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from arcwise.errors import ConfigError
+from arcwise.loss_titles import title_of
 from arcwise.reporting.reading import Run
-from arcwise.reporting.sentences import capitalised, display
+from arcwise.reporting.sentences import capitalised
 
 if TYPE_CHECKING:
     from arcwise.margins import Margin
@@ -92,8 +93,8 @@ def _scale_words(loss: str, run: Run, num_classes: int | None, dim: int | None) 
     words = margin_words(margin)
     with_margin = f" with {words}" if words else ""
     if scale is None:
-        return f"{capitalised(display(loss))}{with_margin}: the configuration does not give its scale as a number."
-    used = f"{capitalised(display(loss))} was trained at s = {scale:.3g}{with_margin}."
+        return f"{capitalised(title_of(loss))}{with_margin}: the configuration does not give its scale as a number."
+    used = f"{capitalised(title_of(loss))} was trained at s = {scale:.3g}{with_margin}."
     if num_classes is None or dim is None or num_classes < 2 or dim < 2:
         return used
     choice = choose_scale(num_classes, dim, margin)

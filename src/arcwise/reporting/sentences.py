@@ -4,17 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from arcwise.loss_titles import title_of
 from arcwise.reporting.measured import Standing, spread_between_seeds
 from arcwise.reporting.reading import Column
 
-_DISPLAY = {
-    "softmax": "softmax",
-    "norm-softmax": "norm-softmax",
-    "arcface": "ArcFace",
-    "cosface": "CosFace",
-    "sphereface": "SphereFace",
-    "combined": "combined margin",
-}
 _NOUNS = {
     "accuracy": "test accuracy",
     "classifier_accuracy": "accuracy of the trained classifier",
@@ -30,23 +23,6 @@ _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight"
 
 CLEAR = 2.0
 """A gap of at least this many spreads between seeds is called clear; one of less than a single spread decides nothing."""
-
-
-def display(loss: str) -> str:
-    """How a loss is written in prose: `arcface` is ArcFace, `arcface-m0.3` is ArcFace m0.3, and what is unknown stays as it is."""
-    name, bracket, rest = loss.partition(" (")
-    known = base_name(name)
-    if known not in _DISPLAY:
-        return loss
-    parameters = name[len(known) :].strip("-").replace("-", ", ")
-    return _DISPLAY[known] + (f" {parameters}" if parameters else "") + bracket + rest
-
-
-def base_name(loss: str) -> str:
-    """The loss itself without parameters or a run's name behind it: `arcface` of `arcface-m0.3` and of `arcface (my run)`."""
-    name = loss.partition(" (")[0]
-    candidates = [known for known in _DISPLAY if name == known or name.startswith(f"{known}-")]
-    return max(candidates, key=len, default=name)
 
 
 def noun(column: Column) -> str:
@@ -81,15 +57,15 @@ def column_sentence(standing: Standing) -> str:
     units = standing.units
     unmeasured = ""
     if standing.unmeasured and standing.places:
-        unmeasured = f" It was not measured for {listing([display(loss) for loss in standing.unmeasured])}."
+        unmeasured = f" It was not measured for {listing([title_of(loss) for loss in standing.unmeasured])}."
     if not standing.places:
         return f"The {title} was not measured."
-    everyone = [f"{display(place.loss)} {units.over_seeds(place.values)}" for place in standing.places]
+    everyone = [f"{title_of(place.loss)} {units.over_seeds(place.values)}" for place in standing.places]
     if not standing.has_direction:
         return f"The {title}: {listing(everyone)}. Neither end of this scale is better in itself.{unmeasured}"
     if len(standing.places) == 1:
         place = standing.places[0]
-        return f"{capitalised(display(place.loss))} reaches {_article(title)} of {units.over_seeds(place.values)}.{unmeasured}"
+        return f"{capitalised(title_of(place.loss))} reaches {_article(title)} of {units.over_seeds(place.values)}.{unmeasured}"
     best = standing.best
     extreme = extreme_word(standing)
     if len(best) == len(standing.places):
@@ -99,14 +75,14 @@ def column_sentence(standing: Standing) -> str:
     assert runner_up is not None
     gap = best[0].mean - runner_up.mean
     if len(best) > 1:
-        names = listing([display(place.loss) for place in best])
+        names = listing([title_of(place.loss) for place in best])
         lead = f"{capitalised(names)} share the {extreme} {title}, {units.value(best[0].mean)};"
     else:
-        lead = f"{capitalised(display(best[0].loss))} has the {extreme} {title}, {units.over_seeds(best[0].values)};"
+        lead = f"{capitalised(title_of(best[0].loss))} has the {extreme} {title}, {units.over_seeds(best[0].values)};"
     is_time = units.unit == "s"
     direction = ("shorter" if is_time else "lower") if gap > 0 else ("longer" if is_time else "higher")
     follow = (
-        f" {display(runner_up.loss)} follows with {units.over_seeds(runner_up.values)},"
+        f" {title_of(runner_up.loss)} follows with {units.over_seeds(runner_up.values)},"
         f" {units.difference(gap)} {direction}."
     )
     rest = standing.places[len(best) + 1 :]
@@ -114,7 +90,7 @@ def column_sentence(standing: Standing) -> str:
     if rest:
         others = (
             " Behind them: "
-            + listing([f"{display(place.loss)} {units.over_seeds(place.values)}" for place in rest])
+            + listing([f"{title_of(place.loss)} {units.over_seeds(place.values)}" for place in rest])
             + "."
         )
     return lead + follow + gap_sentence(standing) + others + unmeasured

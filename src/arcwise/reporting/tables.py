@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from arcwise.loss_titles import heading_of
 from arcwise.reporting.conclusion import NoisePoint
 from arcwise.reporting.grouping import Group
 from arcwise.reporting.measured import Standing
 from arcwise.reporting.reading import Run
 from arcwise.reporting.scale_choice import ANGLES, LogitRow
-from arcwise.reporting.sentences import capitalised, display
+from arcwise.reporting.sentences import capitalised
 from arcwise.reporting.settings import shared_and_different
 
 Table = dict[str, Any]
@@ -35,13 +36,11 @@ def comparison_table(group: Group, standings: Sequence[Standing], caption: str) 
     ]
     body = [[_value_cell(standing, loss) for loss in losses] for standing in standings]
     if len(losses) <= WIDEST:
-        head = ["", *(capitalised(display(loss)) for loss in losses)]
+        head = ["", *(heading_of(loss) for loss in losses)]
         rows = [[cell(text), *cells] for text, cells in zip(heads, body, strict=True)]
     else:
         head = ["Loss", *heads]
-        rows = [
-            [cell(capitalised(display(loss))), *(cells[index] for cells in body)] for index, loss in enumerate(losses)
-        ]
+        rows = [[cell(heading_of(loss)), *(cells[index] for cells in body)] for index, loss in enumerate(losses)]
     return {"head": head, "rows": rows, "caption": caption}
 
 
@@ -61,13 +60,13 @@ def noise_table(points: Sequence[NoisePoint], caption: str) -> Table | None:
     noises = list(dict.fromkeys(point.noise for point in points))
     by_key = {(point.noise, point.loss): point for point in points}
     if len(losses) > WIDEST:
-        rows = [[cell(p.noise), cell(capitalised(display(p.loss))), *_pair(p)] for p in points]
+        rows = [[cell(p.noise), cell(heading_of(p.loss)), *_pair(p)] for p in points]
         return {"head": ["Noise", "Loss", "Angle", "Distance"], "rows": rows, "caption": caption}
     if len(losses) > 3:  # two columns for each would be too wide
         rows = [[cell(noise), *(_together(by_key.get((noise, loss))) for loss in losses)] for noise in noises]
-        head = ["Noise: angle / distance", *(capitalised(display(loss)) for loss in losses)]
+        head = ["Noise: angle / distance", *(heading_of(loss) for loss in losses)]
         return {"head": head, "rows": rows, "caption": caption}
-    head = ["Noise", *(f"{capitalised(display(loss))}, {kind}" for loss in losses for kind in ("angle", "distance"))]
+    head = ["Noise", *(f"{heading_of(loss)}, {kind}" for loss in losses for kind in ("angle", "distance"))]
     rows = [
         [cell(noise), *(entry for loss in losses for entry in _pair(by_key.get((noise, loss))))] for noise in noises
     ]
@@ -95,7 +94,7 @@ def logit_table(rows: Sequence[LogitRow], caption: str) -> Table | None:
         return None
     lines = []
     for row in rows:
-        name = capitalised(display(row.loss))
+        name = heading_of(row.loss)
         lines.append([cell(f"{name}: s cos θ"), *(cell(_logit(value)) for value in row.plain)])
         if row.plain != row.lowered:
             lines.append([cell(f"{name}: s ψ(θ)"), *(cell(_logit(value)) for value in row.lowered)])
@@ -113,7 +112,7 @@ def settings_tables(runs: Mapping[str, Sequence[Run]]) -> tuple[list[list[str]],
     losses = [loss for loss, listed in runs.items() if listed]
     if not different:
         return [list(pair) for pair in shared], None
-    head = ["Setting", *(capitalised(display(loss)) for loss in losses)]
+    head = ["Setting", *(heading_of(loss) for loss in losses)]
     rows = [[cell(name), *(cell(value) for value in values)] for name, values in different]
     return [list(pair) for pair in shared], {
         "head": head,

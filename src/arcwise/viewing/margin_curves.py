@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arcwise.errors import ConfigError
+from arcwise.loss_titles import heading_of
 from arcwise.progress import Reporter
 from arcwise.viewing.left_out import LeftOut
 from arcwise.viewing.palette import INK, MUTED, loss_colour, loss_dash
-from arcwise.viewing.run_folder import LOSS_TITLES, Run
+from arcwise.viewing.run_folder import Run
 from arcwise.viewing.style import SMALL_POINTS, degree_axis, legend_above, new_figure
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def margins_figure(run: Run | None, reporter: Reporter) -> Figure:
             )
     if not curves:
         raise LeftOut("no margin could be drawn")
-    labels = [f"{LOSS_TITLES.get(name, name)}{formula_suffix(margin)}" for name, margin, *_ in curves]
+    labels = [f"{heading_of(name)}{formula_suffix(margin)}" for name, margin, *_ in curves]
     own = run.loss if run is not None else ""
     figure = new_figure(
         7.4,

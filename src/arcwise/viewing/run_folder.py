@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,26 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arcwise.errors import RunError
+from arcwise.loss_titles import heading_of, title_of_settings
 from arcwise.progress import Reporter
 
 Array = NDArray[np.float32]
 Labels = NDArray[np.int64]
-
-LOSS_TITLES = {
-    "softmax": "Softmax",
-    "norm-softmax": "Norm-softmax",
-    "arcface": "ArcFace",
-    "cosface": "CosFace",
-    "sphereface": "SphereFace",
-    "combined": "Combined",
-    "adaface": "AdaFace",
-    "magface": "MagFace",
-    "elasticface": "ElasticFace",
-    "curricularface": "CurricularFace",
-    "mv-softmax": "MV-Softmax",
-    "adacos": "AdaCos",
-    "li-arcface": "Li-ArcFace",
-}
 
 
 @dataclass(frozen=True)
@@ -96,7 +81,12 @@ class Run:
     @property
     def title(self) -> str:
         """The loss by its proper name; the folder's name where the config does not say."""
-        return self.shown_as or LOSS_TITLES.get(self.loss, self.loss) or self.path.name
+        return self.shown_as or self._titled or self.path.name
+
+    @cached_property
+    def _titled(self) -> str:
+        table = self.config.get("loss")
+        return title_of_settings(table) if isinstance(table, dict) else ""
 
     @property
     def margin(self) -> dict[str, Any]:
@@ -251,25 +241,14 @@ def open_comparison(folder: Path, reporter: Reporter) -> list[Run]:
     runs = []
     for loss, name in names.items():
         if (folder / name).is_dir():
-            runs.append(Run(folder / name, reporter))
+            runs.append(Run(folder / name, reporter, shown_as=heading_of(loss)))
         else:
             reporter.warn(f"The run {name} of {loss} is not in {folder}, so it is left out of the figures.")
     if not runs:
         raise RunError(
             f"None of the runs that {path} names is there: {', '.join(names.values())}. Run `arcwise compare` again."
         )
-    return _told_apart(runs)
-
-
-def _told_apart(runs: list[Run]) -> list[Run]:
-    """The same loss with two margins gets its numbers into its title."""
-    titles = [run.title for run in runs]
-    return [
-        replace(run, shown_as=", ".join([run.title, *(f"{key} = {value}" for key, value in run.margin.items())]))
-        if titles.count(run.title) > 1
-        else run
-        for run in runs
-    ]
+    return runs
 
 
 def _snapshot(tensors: dict[str, Any], metadata: dict[str, str], epoch: float) -> Snapshot:
