@@ -22,7 +22,7 @@ from arcwise.reporting.reading import Run
 from arcwise.reporting.scale_choice import logit_row, scale_sentence
 from arcwise.reporting.sentences import capitalised, column_sentence, counted, listing, seeds_sentence
 from arcwise.reporting.settings import flat
-from arcwise.reporting.tables import WIDEST, comparison_table, logit_table, noise_table
+from arcwise.reporting.tables import comparison_table, logit_table, noise_table
 from arcwise.reporting.wrapping import breakable
 
 _CODE = (
@@ -171,7 +171,7 @@ def _technique(group: Group, figures: Sequence[Mapping[str, Any]]) -> dict[str, 
 def _results(group: Group, figures: Sequence[Mapping[str, Any]], heading: str) -> dict[str, Any]:
     standings = _standings(group)
     points = noise_points(group.runs)
-    together = 3 < len(group.losses) <= WIDEST
+    together = len(group.losses) > 3
     bold = "Where the angle is the better one, the pair is bold." if together else "The better of each pair is bold."
     events = [(run, event) for run in group.all_runs for event in run.health]
     best = " The best value of each line is bold." if len(group.losses) > 1 else ""

@@ -9,6 +9,8 @@ from typing import Any
 from arcwise.reporting.reading import Run
 
 _SEED = "train.seed"
+ABSENT = "—"
+"""What stands for a setting that a run does not have."""
 _MEANINGS: dict[tuple[str, object], str] = {("loss.scale", 0): "none", ("data.image_size", 0): "as it comes"}
 """Values that stand for something else than themselves."""
 
@@ -48,7 +50,7 @@ def shared_and_different(
     shared: list[tuple[str, str]] = []
     different: list[tuple[str, list[str]]] = []
     for name in names:
-        by_loss = [list(dict.fromkeys(table.get(name, "—") for table in listed)) for listed in tables.values()]
+        by_loss = [list(dict.fromkeys(table.get(name, ABSENT) for table in listed)) for listed in tables.values()]
         if all(values == by_loss[0] for values in by_loss) and (len(by_loss[0]) == 1 or name == _SEED):
             shared.append((name, ", ".join(by_loss[0])))
         else:

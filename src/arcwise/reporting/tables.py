@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from arcwise.loss_titles import heading_of
+from arcwise.loss_titles import base_of, heading_of, title_of
 from arcwise.reporting.conclusion import NoisePoint
 from arcwise.reporting.grouping import Group
 from arcwise.reporting.measured import Standing
 from arcwise.reporting.reading import Run
 from arcwise.reporting.scale_choice import ANGLES, LogitRow
-from arcwise.reporting.sentences import capitalised
-from arcwise.reporting.settings import shared_and_different
+from arcwise.reporting.sentences import capitalised, listing
+from arcwise.reporting.settings import ABSENT, shared_and_different
 
 Table = dict[str, Any]
 """`head`: texts; `rows`: rows of cells, each with `text`, `bold`; `caption`: text."""
@@ -60,8 +60,10 @@ def noise_table(points: Sequence[NoisePoint], caption: str) -> Table | None:
     noises = list(dict.fromkeys(point.noise for point in points))
     by_key = {(point.noise, point.loss): point for point in points}
     if len(losses) > WIDEST:
-        rows = [[cell(p.noise), cell(heading_of(p.loss)), *_pair(p)] for p in points]
-        return {"head": ["Noise", "Loss", "Angle", "Distance"], "rows": rows, "caption": caption}
+        rows = [
+            [cell(heading_of(loss)), *(_together(by_key.get((noise, loss))) for noise in noises)] for loss in losses
+        ]
+        return {"head": ["Loss: angle / distance", *noises], "rows": rows, "caption": caption}
     if len(losses) > 3:  # two columns for each would be too wide
         rows = [[cell(noise), *(_together(by_key.get((noise, loss))) for loss in losses)] for noise in noises]
         head = ["Noise: angle / distance", *(heading_of(loss) for loss in losses)]
@@ -92,13 +94,30 @@ def logit_table(rows: Sequence[LogitRow], caption: str) -> Table | None:
     """The own class's logit at a few angles, without and with the margin."""
     if not rows:
         return None
+    shown = rows
+    if len(rows) > WIDEST:
+        shown, alike = _without_repetition(rows)
+        caption = " ".join([caption, *alike])
     lines = []
-    for row in rows:
+    for row in shown:
         name = heading_of(row.loss)
         lines.append([cell(f"{name}: s cos θ"), *(cell(_logit(value)) for value in row.plain)])
         if row.plain != row.lowered:
             lines.append([cell(f"{name}: s ψ(θ)"), *(cell(_logit(value)) for value in row.lowered)])
     return {"head": ["θ", *(f"{angle}°" for angle in ANGLES)], "rows": lines, "caption": caption}
+
+
+def _without_repetition(rows: Sequence[LogitRow]) -> tuple[list[LogitRow], list[str]]:
+    """One row for all losses with the same margin and scale, and a sentence for each that stands for others."""
+    groups: dict[tuple[object, ...], list[LogitRow]] = {}
+    for row in rows:
+        groups.setdefault((base_of(row.loss), row.margin, row.plain, row.lowered), []).append(row)
+    sentences = [
+        f"The lines of {title_of(first.loss)} are also those of {listing([title_of(row.loss) for row in others])}."
+        for first, *others in groups.values()
+        if others
+    ]
+    return [group[0] for group in groups.values()], sentences
 
 
 def _logit(value: float) -> str:
@@ -112,10 +131,27 @@ def settings_tables(runs: Mapping[str, Sequence[Run]]) -> tuple[list[list[str]],
     losses = [loss for loss, listed in runs.items() if listed]
     if not different:
         return [list(pair) for pair in shared], None
+    if len(losses) > WIDEST:
+        return [list(pair) for pair in shared], _settings_by_loss(losses, different)
     head = ["Setting", *(heading_of(loss) for loss in losses)]
     rows = [[cell(name), *(cell(value) for value in values)] for name, values in different]
     return [list(pair) for pair in shared], {
         "head": head,
         "rows": rows,
         "caption": "Settings in which the losses differ.",
+    }
+
+
+def _settings_by_loss(losses: Sequence[str], different: Sequence[tuple[str, Sequence[str]]]) -> Table:
+    """A row a loss: with many losses there is no room for a column each."""
+    rows = []
+    for index, loss in enumerate(losses):
+        own = [(name.removeprefix("loss."), values[index]) for name, values in different]
+        said = ", ".join(f"{name} = {value}" for name, value in own if value != ABSENT)
+        rows.append([cell(heading_of(loss)), cell(said.replace(" = ", "\u00a0=\u00a0"))])
+    return {
+        "head": ["Loss", "Settings of its own"],
+        "rows": rows,
+        "caption": "Settings in which the losses differ. Those of the section [loss] are written without its name, and what is "
+        "not written for a loss it does not have.",
     }
