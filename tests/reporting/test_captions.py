@@ -41,3 +41,14 @@ def test_the_most_frequent_confusion_is_named(tmp_path: Path, make_run: Maker) -
 
 def test_an_unknown_figure_gets_its_name() -> None:
     assert caption("loss_surface", {}, dim=3, several_seeds=False) == "Loss surface."
+
+
+def test_captions_of_many_losses_send_to_the_table_and_say_which_are_shown(tmp_path: Path, make_run: Maker) -> None:
+    losses = ["softmax", "arcface", "cosface", "sphereface", "norm-softmax", "combined", "adacos"]
+    many = {loss: [read_run(make_run(tmp_path / loss, loss))] for loss in losses}
+    for stem in ("embeddings", "angles", "training", "robustness"):
+        words = caption(stem, many, dim=3, several_seeds=False, selection="Seven of 23 losses are shown.")
+        assert " Seven of 23 losses are shown. " in words
+        assert words.endswith("in the table of results.")
+    words = caption("confusion", many, dim=3, several_seeds=False)
+    assert words.endswith("On the diagonal are 960 of 972 samples for each of these losses.")

@@ -75,6 +75,47 @@ def test_five_losses_are_all_named() -> None:
     )
 
 
+MANY: dict[str, Sequence[float]] = {
+    "softmax": [0.90], "norm-softmax": [0.91], "arcface": [0.95], "cosface": [0.99], "sphereface": [0.97], "adacos": [0.98],
+    "magface": [0.96], "arcface+intra0.1": [0.95], "uniface": [0.89],
+}  # fmt: skip
+
+
+def test_of_many_losses_the_first_the_next_and_the_baselines_are_named() -> None:
+    assert said(ACCURACY, MANY) == (
+        "CosFace has the highest test accuracy, 99.00 %; AdaCos follows with 98.00 %, 1.00 percentage points lower. "
+        "Behind them: SphereFace 97.00 %, MagFace 96.00 %, ArcFace 95.00 % and one more with 95.00 %; "
+        "the baselines norm-softmax and softmax have 91.00 % and 90.00 %. The table has the other one."
+    )
+
+
+def test_a_baseline_that_is_among_the_first_is_named_once() -> None:
+    words = said(ACCURACY, {**MANY, "softmax": [0.985]})
+    assert words.count("softmax") == 2
+    assert "softmax follows with 98.50 %" in words
+    assert words.endswith("the baseline norm-softmax has 91.00 %. The table has the other three.")
+
+
+def test_a_first_place_that_many_share_is_counted() -> None:
+    words = said(ACCURACY, {**MANY, **dict.fromkeys(["adaface", "li-arcface", "long-tail", "magface"], (0.99,))})
+    assert words.startswith("CosFace, MagFace, AdaFace and two others share the highest test accuracy, 99.00 %;")
+
+
+def test_a_scale_without_a_better_end_shows_the_two_ends_of_many() -> None:
+    words = said(Column("norm", "length", "", ""), {loss: [100 * value[0]] for loss, value in MANY.items()})
+    assert words.startswith("The length lies between 89.00 (UniFace) and 99.00 (CosFace). Neither end")
+
+
+def test_many_losses_without_a_measurement_are_counted() -> None:
+    assert said(ACCURACY, {**dict.fromkeys(MANY, ()), "a": [0.9]}).endswith("It was not measured for nine losses.")
+
+
+def test_no_value_stands_right_behind_a_number_of_the_loss() -> None:
+    assert "Behind them: ArcFace + intra 0.1 (95.00 %) and softmax (90.00 %)." in said(
+        ACCURACY, {"a": [0.99], "b": [0.98], "arcface+intra0.1": [0.95], "softmax": [0.9]}
+    )
+
+
 def test_times_are_shorter_and_longer_not_lower_and_higher() -> None:
     assert "shortest training time, 60.0 s; ArcFace follows with 63.0 s, 3.0 s longer" in said(
         SECONDS, {"softmax": [60.0], "arcface": [63.0]}

@@ -58,6 +58,11 @@ def test_the_report_says_what_was_measured_and_how(text: str, words: str) -> Non
 
 
 def test_no_text_leaves_the_page(report: pypdf.PdfReader) -> None:
+    check_page_edges(report)
+
+
+def check_page_edges(report: pypdf.PdfReader) -> None:
+    """Every piece of text begins inside the page's margins."""
     for number, page in enumerate(report.pages, 1):
         right, top = float(page.mediabox.right), float(page.mediabox.top)
 
@@ -70,6 +75,19 @@ def test_no_text_leaves_the_page(report: pypdf.PdfReader) -> None:
                 assert 20 <= y <= top - 20, f"page {number}: {text!r} at {y:.0f}"  # noqa: B023
 
         page.extract_text(visitor_text=check)
+
+
+def test_tables_of_many_losses_go_on_over_the_next_page_under_the_same_head(
+    tmp_path: Path, make_comparison: Maker
+) -> None:
+    losses = ["softmax", "arcface", *(f"arcface-m{number / 100:g}" for number in range(10, 60))]
+    folder = make_comparison(tmp_path / "compare", losses, seeds=(0,))
+    report = pypdf.PdfReader(write_report([folder]))
+    check_page_edges(report)
+    pages = [" ".join(page.extract_text().split()) for page in report.pages]
+    assert sum("Loss: angle / distance" in page for page in pages) >= 2
+    assert report.metadata is not None
+    assert report.metadata.title == "52 losses compared on MNIST"
 
 
 def test_every_figure_of_the_comparison_is_in_the_report(report: pypdf.PdfReader) -> None:

@@ -6,20 +6,28 @@ from collections.abc import Mapping, Sequence
 
 from arcwise.loss_titles import title_of
 from arcwise.reporting.reading import Run
-from arcwise.reporting.sentences import capitalised, listing
+from arcwise.reporting.sentences import FEW, capitalised, listing, with_values
 
 
-def caption(stem: str, runs: Mapping[str, Sequence[Run]], *, dim: int | None, several_seeds: bool) -> str:
-    """The caption of the figure `stem`, which shows the first run of every loss in `runs`."""
+def caption(
+    stem: str, runs: Mapping[str, Sequence[Run]], *, dim: int | None, several_seeds: bool, selection: str = ""
+) -> str:
+    """The caption of the figure `stem`, which shows the first run of every loss in `runs`.
+
+    Args:
+        selection: what to say where these are not all the losses that were compared.
+    """
     first = {loss: listed[0] for loss, listed in runs.items() if listed}
     words = _embeddings(dim) if stem == "embeddings" else _WORDS.get(stem, f"{stem.replace('_', ' ').capitalize()}.")
     numbers = _NUMBERS[stem](first) if stem in _NUMBERS else ""
+    if numbers and len(first) > FEW:
+        numbers = _many_confusions(first) if stem == "confusion" else _IN_THE_TABLE.get(stem, "")
     seed = ""
     if several_seeds and stem not in {"target_logit", "margins"}:
         seeds = sorted({run.seed for run in first.values() if run.seed is not None})
         if len(seeds) == 1:
             seed = f"Seed {seeds[0]} is shown."
-    return " ".join(part for part in (words, numbers, seed) if part)
+    return " ".join(part for part in (words, selection, numbers, seed) if part)
 
 
 def _embeddings(dim: int | None) -> str:
@@ -55,7 +63,7 @@ _WORDS = {
 
 def _each(first: Mapping[str, Run], key: str, factor: float, digits: int, unit: str) -> str:
     found = {loss: number for loss, run in first.items() if (number := run.number(key)) is not None}
-    return listing([f"{title_of(loss)} {number * factor:.{digits}f}{unit}" for loss, number in found.items()])
+    return listing(with_values({loss: f"{number * factor:.{digits}f}{unit}" for loss, number in found.items()}))
 
 
 def _embedding_numbers(first: Mapping[str, Run]) -> str:
@@ -83,6 +91,25 @@ def _training_numbers(first: Mapping[str, Run]) -> str:
 def _confusion_numbers(first: Mapping[str, Run]) -> str:
     said = [words for loss, run in first.items() if (words := most_confused(loss, run))]
     return " ".join(said)
+
+
+def _many_confusions(first: Mapping[str, Run]) -> str:
+    """The losses with the fewest and the most samples on the diagonal."""
+    right = {loss: on_diagonal(run) for loss, run in first.items()}
+    known = {loss: found for loss, found in right.items() if found is not None}
+    fewest, most = (end(known, key=lambda loss: known[loss]) for end in (min, max))
+    if known[fewest] == known[most]:
+        return f"On the diagonal are {known[most][0]:g} of {known[most][1]:g} samples for each of these losses."
+    return (
+        f"On the diagonal are between {known[fewest][0]:g} ({title_of(fewest)}) and {known[most][0]:g} ({title_of(most)}) "
+        f"of {known[most][1]:g} samples."
+    )
+
+
+def on_diagonal(run: Run) -> tuple[float, float] | None:
+    """How many test samples are classified rightly, and of how many; None where that was not kept."""
+    matrix = _square(run.evaluation.get("confusion"))
+    return (sum(row[index] for index, row in enumerate(matrix)), sum(map(sum, matrix))) if matrix else None
 
 
 def most_confused(loss: str, run: Run) -> str:
@@ -127,3 +154,10 @@ _NUMBERS = {
     "confusion": _confusion_numbers,
     "robustness": _robustness_numbers,
 }
+_IN_THE_TABLE = {
+    "embeddings": "The mean angles to the own class mean are in the table of results.",
+    "angles": "The equal error rates are in the table of results.",
+    "training": "The test accuracies at the end are in the table of results.",
+    "robustness": "The averages are in the table of results.",
+}
+"""Instead of the numbers, where there are more losses than a caption can hold."""

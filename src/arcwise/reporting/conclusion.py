@@ -6,16 +6,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from arcwise.loss_titles import base_of, is_alone, title_of
-from arcwise.reporting.measured import Standing, mean
+from arcwise.reporting.measured import Place, Standing, mean
 from arcwise.reporting.sentences import (
     CLEAR,
+    FEW,
+    NEXT,
+    behind,
     capitalised,
     counted,
     extreme_word,
     gap_in_spreads,
     in_words,
     listing,
+    named,
     noun,
+    sharing,
 )
 
 
@@ -45,14 +50,15 @@ def summary(
     width = f" and embeddings of {in_words(dim)} dimensions" if dim else ""
     time = f" for {counted(epochs, 'epoch')}" if epochs else ""
     seeds = f", with {counted(num_seeds, 'seed')}" + (" each" if len(losses) > 1 else "") if num_seeds else ""
-    named = listing([title_of(loss) for loss in losses])
     verb = "compares" if len(losses) > 1 else "describes"
-    first = f"This report {verb} {named} on {data}{classes}, with the backbone {backbone}{width}, trained{time}{seeds}."
+    first = f"This report {verb} {named(losses)} on {data}{classes}, with the backbone {backbone}{width}, trained{time}{seeds}."
     by_key = {standing.column.key: standing for standing in standings}
     parts = [first]
     for key in ("accuracy", "own_angle", "eer"):
         if key in by_key and (words := _short(by_key[key])):
             parts.append(words)
+    if len(losses) > FEW and len(parts) > 1:
+        parts.append("The table of results has all values.")
     if len(losses) > 1:
         parts.append(tally(standings, losses))
     return " ".join(part for part in parts if part)
@@ -67,10 +73,11 @@ def _short(standing: Standing) -> str:
         return f"The {title} of {title_of(best[0].loss)} is {units.over_seeds(best[0].values)}."
     if len(best) == len(standing.places):
         return f"The {title} is {units.value(best[0].mean)} under {'both' if len(best) == 2 else 'every loss'}."
-    names = listing([title_of(place.loss) for place in best])
-    extreme = extreme_word(standing)
-    others = [f"{title_of(place.loss)} {units.over_seeds(place.values)}" for place in standing.places[len(best) :]]
-    return f"The {extreme} {title} is that of {names} ({units.over_seeds(best[0].values)}), against {listing(others)}."
+    others, _ = behind(standing, standing.places[len(best) :])
+    return (
+        f"The {extreme_word(standing)} {title} is that of {sharing(standing)} ({units.over_seeds(best[0].values)}), "
+        f"against {others}."
+    )
 
 
 def tally(standings: Sequence[Standing], losses: Sequence[str]) -> str:
@@ -201,14 +208,42 @@ def _geometry_and_accuracy(standings: Sequence[Standing], losses: Sequence[str])
             said.append(
                 f"under {title_of(loss)} the angle is {angles.units.value(place.mean)}, {by} {'smaller' if tighter else 'larger'}"
             )
-        outcomes[loss] = (place.mean < base.mean, _accuracy_gain(accuracy, loss, baseline))
+        tighter = place.mean < base.mean and place.printed != base.printed
+        outcomes[loss] = (tighter, _accuracy_gain(accuracy, loss, baseline))
     if not said:
         return ""
+    if len(losses) > FEW:
+        said = _among_many(angles, base, list(outcomes))
     first = (
         f"Under {title_of(baseline)}, a test embedding lies on average {angles.units.value(base.mean)} from the mean direction "
         f"of its class; {listing(said)}."
     )
     return " ".join(part for part in (first, _what_it_bought(outcomes, accuracy, baseline)) if part)
+
+
+def _among_many(angles: Standing, base: Place, losses: Sequence[str]) -> list[str]:
+    """The smallest angle by name, and under how many losses it is smaller, the same or larger than under the baseline."""
+    places = [place for place in angles.places if place.loss in losses]
+    smaller = [place for place in places if place.mean < base.mean and place.printed != base.printed]
+    same = [place for place in places if place.printed == base.printed]
+    larger = len(places) - len(smaller) - len(same)
+    counts = [
+        f"{how} under {in_words(count)}"
+        for how, count in (("smaller", len(smaller)), ("the same", len(same)), ("larger", larger))
+        if count
+    ]
+    said = []
+    if smaller:
+        tightest = min(smaller, key=lambda place: place.mean)
+        share = 100 * (base.mean - tightest.mean) / base.mean
+        by = f"{share:.0f} %" if share >= 1 else "less than 1 %"
+        others = sum(place.printed == tightest.printed for place in smaller) - 1
+        also = f" and {counted(others, 'other loss', 'other losses')}" if others else ""
+        said.append(
+            f"the angle is smallest under {title_of(tightest.loss)}{also} ({angles.units.value(tightest.mean)}, {by} less)"
+        )
+    said.append(f"of the {in_words(len(places))} other losses, it is {listing(counts)}")
+    return ["; ".join(said)]
 
 
 def _accuracy_gain(accuracy: Standing | None, loss: str, baseline: str) -> float | None:
@@ -231,8 +266,11 @@ def _what_it_bought(outcomes: Mapping[str, tuple[bool, float | None]], accuracy:
             "does not show here."
         )
 
+    def too_many(wanted: Sequence[str]) -> bool:
+        return len(outcomes) >= FEW and len(wanted) > NEXT
+
     def those(wanted: Sequence[str]) -> str:
-        return listing([title_of(loss) for loss in wanted])
+        return f"{in_words(len(wanted))} losses" if too_many(wanted) else listing([title_of(loss) for loss in wanted])
 
     gains = {loss: outcomes[loss][1] for loss in tightened}
     up = [loss for loss, gain in gains.items() if gain is not None and gain > 0]
@@ -240,6 +278,10 @@ def _what_it_bought(outcomes: Mapping[str, tuple[bool, float | None]], accuracy:
     down = [loss for loss, gain in gains.items() if gain is not None and gain < 0]
 
     def amount(group: Sequence[str]) -> str:
+        if too_many(group):
+            ends = [end(abs(gains[loss] or 0.0) for loss in group) for end in (min, max)]
+            low, high = accuracy.units.bare(ends[0]), accuracy.units.difference(ends[1])
+            return high if accuracy.units.bare(ends[1]) == low else f"{low} to {high}"
         bare = [accuracy.units.bare(abs(gains[loss] or 0.0)) for loss in group[:-1]]
         return listing([*bare, accuracy.units.difference(gains[group[-1]] or 0.0)])
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from arcwise.loss_titles import title_of
-from arcwise.reporting.measured import Standing, spread_between_seeds
+from arcwise.loss_titles import is_alone, title_of
+from arcwise.reporting.measured import Place, Standing, spread_between_seeds
 from arcwise.reporting.reading import Column
 
 _NOUNS = {
@@ -20,6 +20,14 @@ _NOUNS = {
     "train_seconds": "training time",
 }
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+
+FEW = 6
+"""As many losses as a sentence names one by one; of more it names the first, the next and the baselines, and leaves the rest to a table."""
+
+NEXT = 3
+"""How many are named behind the first where there are more than a few."""
+
+BASELINES = ("softmax", "norm-softmax")
 
 CLEAR = 2.0
 """A gap of at least this many spreads between seeds is called clear; one of less than a single spread decides nothing."""
@@ -57,12 +65,11 @@ def column_sentence(standing: Standing) -> str:
     units = standing.units
     unmeasured = ""
     if standing.unmeasured and standing.places:
-        unmeasured = f" It was not measured for {listing([title_of(loss) for loss in standing.unmeasured])}."
+        unmeasured = f" It was not measured for {named(standing.unmeasured)}."
     if not standing.places:
         return f"The {title} was not measured."
-    everyone = [f"{title_of(place.loss)} {units.over_seeds(place.values)}" for place in standing.places]
     if not standing.has_direction:
-        return f"The {title}: {listing(everyone)}. Neither end of this scale is better in itself.{unmeasured}"
+        return f"The {title}{_span(standing)}. Neither end of this scale is better in itself.{unmeasured}"
     if len(standing.places) == 1:
         place = standing.places[0]
         return f"{capitalised(title_of(place.loss))} reaches {_article(title)} of {units.over_seeds(place.values)}.{unmeasured}"
@@ -75,8 +82,7 @@ def column_sentence(standing: Standing) -> str:
     assert runner_up is not None
     gap = best[0].mean - runner_up.mean
     if len(best) > 1:
-        names = listing([title_of(place.loss) for place in best])
-        lead = f"{capitalised(names)} share the {extreme} {title}, {units.value(best[0].mean)};"
+        lead = f"{capitalised(sharing(standing))} share the {extreme} {title}, {units.value(best[0].mean)};"
     else:
         lead = f"{capitalised(title_of(best[0].loss))} has the {extreme} {title}, {units.over_seeds(best[0].values)};"
     is_time = units.unit == "s"
@@ -88,12 +94,62 @@ def column_sentence(standing: Standing) -> str:
     rest = standing.places[len(best) + 1 :]
     others = ""
     if rest:
-        others = (
-            " Behind them: "
-            + listing([f"{title_of(place.loss)} {units.over_seeds(place.values)}" for place in rest])
-            + "."
-        )
+        words, num_left = behind(standing, rest)
+        table = f" The table has the other {in_words(num_left)}." if num_left else ""
+        others = f" Behind them: {words}.{table}"
     return lead + follow + gap_sentence(standing) + others + unmeasured
+
+
+def _span(standing: Standing) -> str:
+    """What stands in a column that has no better end: every value, or the two ends of many."""
+    units = standing.units
+    if len(standing.places) <= FEW:
+        return ": " + listing(with_values({place.loss: units.over_seeds(place.values) for place in standing.places}))
+    low, high = (end(standing.places, key=lambda place: place.mean) for end in (min, max))
+    if low.printed == high.printed:
+        return f" is {units.value(low.mean)} under every loss"
+    return f" lies between {units.value(low.mean)} ({title_of(low.loss)}) and {units.value(high.mean)} ({title_of(high.loss)})"
+
+
+def named(losses: Sequence[str]) -> str:
+    """A few losses by name, many by their number."""
+    return listing([title_of(loss) for loss in losses]) if len(losses) <= FEW else f"{in_words(len(losses))} losses"
+
+
+def with_values(values: Mapping[str, str]) -> list[str]:
+    """`ArcFace 99 %`; where a name ends in a digit, all values are in brackets, so that no two numbers meet."""
+    titles = {loss: title_of(loss) for loss in values}
+    if any(title[-1:].isdigit() for title in titles.values()):
+        return [f"{titles[loss]} ({value})" for loss, value in values.items()]
+    return [f"{titles[loss]} {value}" for loss, value in values.items()]
+
+
+def sharing(standing: Standing) -> str:
+    """Who shares the first place: `A and B`, and among many `A, B, C and two others`."""
+    names = [title_of(place.loss) for place in standing.best]
+    if len(standing.places) <= FEW or len(names) <= NEXT + 1:
+        return listing(names)
+    return listing([*names[:NEXT], f"{in_words(len(names) - NEXT)} others"])
+
+
+def behind(standing: Standing, rest: Sequence[Place]) -> tuple[str, int]:
+    """Those who follow with their values, and how many are left out: none of a few; of many, all but the next and the baselines."""
+    units = standing.units
+    values = {place.loss: units.over_seeds(place.values) for place in rest}
+    if len(standing.places) <= FEW or len(rest) <= NEXT:
+        return listing(with_values(values)), 0
+    following, later = rest[:NEXT], rest[NEXT:]
+    baselines = [place for place in later if any(is_alone(place.loss, name) for name in BASELINES)]
+    equal = [place for place in later if place.printed == following[-1].printed and place not in baselines]
+    items = with_values({place.loss: values[place.loss] for place in following})
+    if equal:
+        items.append(f"{in_words(len(equal))} more with {units.value(equal[0].mean)}")
+    words = listing(items)
+    if baselines:
+        who = f"baseline{'s' * (len(baselines) > 1)} {listing([title_of(place.loss) for place in baselines])}"
+        have = "have" if len(baselines) > 1 else "has"
+        words += f"; the {who} {have} {listing([values[place.loss] for place in baselines])}"
+    return words, len(later) - len(baselines) - len(equal)
 
 
 def extreme_word(standing: Standing) -> str:
