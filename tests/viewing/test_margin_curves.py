@@ -45,3 +45,15 @@ def test_softmax_has_no_target_logit_to_draw(tmp_path: Path) -> None:
     (tmp_path / "config.toml").write_text('[loss]\nname = "softmax"\n')
     with pytest.raises(LeftOut, match="Softmax has no margin"):
         target_logit_figure(Run(tmp_path))
+
+
+def test_the_legend_of_all_margins_leaves_the_plot_large_and_names_the_curves_that_coincide() -> None:
+    with house_style():
+        figure = margins_figure(None, Reporter())
+        figure.draw_without_rendering()
+    plot, whole = figure.axes[0].get_window_extent(), figure.bbox
+    assert plot.height > 0.65 * whole.height
+    assert plot.width > 0.45 * whole.width
+    assert figure.legends[0].get_window_extent().x0 >= plot.x1
+    words = " ".join(text.get_text().replace("\n", " ") for text in figure.texts)
+    assert "Curves that coincide: AdaCos = norm-softmax; " in words

@@ -6,7 +6,18 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from arcwise.viewing.palette import CLASS_COLOURS, Colours, blend, class_colours, ink_on, named_classes, rgb
+from arcwise.viewing.palette import (
+    CLASS_COLOURS,
+    Colours,
+    blend,
+    class_colours,
+    ink_on,
+    loss_colour,
+    loss_dash,
+    loss_marker,
+    named_classes,
+    rgb,
+)
 
 # Machado, Oliveira and Fernandes (2009), severity 1, on linear RGB.
 SIGHTS = {
@@ -86,3 +97,8 @@ def test_letters_on_every_label_reach_a_contrast_of_three() -> None:
 
 def test_blending_the_whole_way_gives_the_other_colour() -> None:
     np.testing.assert_allclose(blend(class_colours(3), "#ff8000", 1.0), [[1, 128 / 255, 0]] * 3)
+
+
+def test_twenty_three_losses_differ_in_colour_or_in_marker_and_dash() -> None:
+    assert len({(loss_colour(i), loss_marker(i)) for i in range(23)}) == 23
+    assert len({(loss_colour(i), loss_dash(i)) for i in range(23)}) == 23

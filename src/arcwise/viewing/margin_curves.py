@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from arcwise.errors import ConfigError
-from arcwise.loss_titles import heading_of
+from arcwise.loss_titles import heading_of, title_of
 from arcwise.progress import Reporter
 from arcwise.viewing.left_out import LeftOut
 from arcwise.viewing.palette import INK, MUTED, loss_colour, loss_dash
 from arcwise.viewing.run_folder import Run
-from arcwise.viewing.style import SMALL_POINTS, degree_axis, legend_above, new_figure
+from arcwise.viewing.style import SMALL_POINTS, degree_axis, legend_above, legend_beside, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -46,12 +47,11 @@ def margins_figure(run: Run | None, reporter: Reporter) -> Figure:
     labels = [f"{heading_of(name)}{formula_suffix(margin)}" for name, margin, *_ in curves]
     own = run.loss if run is not None else ""
     figure = new_figure(
-        7.4,
-        5.0,
+        9.6,
+        5.4,
         title="What each margin puts in place of cos θ: ψ(θ)",
         subtitle="Each falls over the whole range, so turning towards the own centre always pays. "
-        "The lower the curve, the smaller the angle that is needed for the same logit.",
-        legend=labels,
+        f"The lower the curve, the smaller the angle that is needed for the same logit. {_coinciding(curves)}",
     )
     axes = figure.add_subplot()
     handles: list[Artist] = []
@@ -67,8 +67,17 @@ def margins_figure(run: Run | None, reporter: Reporter) -> Figure:
     degree_axis(axes)
     axes.set_xlabel("angle θ between an embedding and the centre of its class")
     axes.set_ylabel("ψ(θ)")
-    legend_above(figure, handles, labels)
+    legend_beside(figure, handles, labels)
     return figure
+
+
+def _coinciding(curves: Sequence[tuple[str, Margin, NDArray[np.float64], NDArray[np.float64]]]) -> str:
+    """Which curves cannot be seen because another lies on them."""
+    alike: dict[bytes, list[str]] = {}
+    for name, _, _, psi in curves:
+        alike.setdefault(psi.round(6).tobytes(), []).append(title_of(name))
+    covered = [" = ".join(titles) for titles in alike.values() if len(titles) > 1]
+    return f"Curves that coincide: {'; '.join(covered)}." if covered else ""
 
 
 def target_logit_figure(run: Run) -> Figure:

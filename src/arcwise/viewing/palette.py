@@ -76,11 +76,16 @@ def loss_colour(index: int) -> str:
 
 
 def loss_marker(index: int) -> str:
-    return LOSS_MARKERS[index % len(LOSS_MARKERS)]
+    return LOSS_MARKERS[_turned(index) % len(LOSS_MARKERS)]
 
 
 def loss_dash(index: int) -> tuple[float, tuple[float, ...] | None]:
-    return LOSS_DASHES[index % len(LOSS_DASHES)]
+    return LOSS_DASHES[_turned(index) % len(LOSS_DASHES)]
+
+
+def _turned(index: int) -> int:
+    """One further each time that the colours begin again, so that the same colour comes with another marker and dash."""
+    return index + index // len(LOSS_COLOURS)
 
 
 def rgb(colour: str) -> tuple[float, float, float]:

@@ -90,7 +90,8 @@ def new_figure(width: float, height: float, *, title: str, subtitle: str = "", l
     body_inches = (body.count("\n") + 1) * SMALL_POINTS * 1.28 / 72 if subtitle else 0.0
     rows = -(-len(legend) // legend_columns(legend, width)) if legend else 0
     above = MARGIN_INCHES + head_inches + body_inches + 0.1 + rows * LEGEND_ROW_INCHES + 0.04 * bool(rows)
-    height = max(height, above + 1)
+    # Two rows of a legend are part of the height that was asked for; more make the figure higher, not the plots flatter.
+    height = max(height + max(rows - 2, 0) * LEGEND_ROW_INCHES, above + 1)
     figure = Figure(figsize=(width, height), dpi=DPI)
     FigureCanvasAgg(figure)
     figure.set_layout_engine(
@@ -132,6 +133,16 @@ def legend_above(figure: Figure, handles: Sequence[Artist], labels: Sequence[str
         labelspacing=0.3,
     )
     legend.set_in_layout(False)
+    # Texts go in afterwards: a legend drops labels that begin with an underscore.
+    for text, label in zip(legend.get_texts(), labels, strict=True):
+        text.set_text(plain(label))
+
+
+def legend_beside(figure: Figure, handles: Sequence[Artist], labels: Sequence[str]) -> None:
+    """A legend in one column to the right of the picture."""
+    legend = figure.legend(
+        handles, ["·"] * len(labels), loc="outside right center", frameon=False, handlelength=2.6, labelspacing=0.5
+    )
     # Texts go in afterwards: a legend drops labels that begin with an underscore.
     for text, label in zip(legend.get_texts(), labels, strict=True):
         text.set_text(plain(label))
