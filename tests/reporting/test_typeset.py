@@ -80,7 +80,7 @@ def test_pictures_are_shown(content: dict[str, Any], tmp_path: Path) -> None:
         "stem": "angles",
         "panels": [{"file": "figure-1.png", "aspect": 3.0, "label": ""}],
         "caption": "Red.",
-        "first": 0,
+        "highest": 9.5,
     }
     changed = {**content, "technique": {**content["technique"], "figures": [figure]}}
     reader = pypdf.PdfReader(io.BytesIO(typeset(changed, {"figure-1.png": tmp_path / "red.png"}, DATE)))

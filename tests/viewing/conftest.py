@@ -252,6 +252,29 @@ def make_comparison() -> MakeRun:
 
 
 @pytest.fixture(scope="session")
+def make_many() -> Callable[[Path], Path]:
+    """Writes a small comparison of ten losses."""
+    losses = (
+        "softmax",
+        "adacos",
+        "arcface",
+        "norm-softmax",
+        "cosface",
+        "magface",
+        "uniface",
+        "mv-softmax",
+        "long-tail",
+    )
+
+    def write(folder: Path) -> Path:
+        return write_comparison(
+            folder, (*losses, "li-arcface"), margin={}, num_samples=60, num_final=100, num_epochs=2, early=()
+        )
+
+    return write
+
+
+@pytest.fixture(scope="session")
 def drawn_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One sample run, shared by tests that only read it."""
     return write_run(tmp_path_factory.mktemp("runs") / "mnist-arcface")

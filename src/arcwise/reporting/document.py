@@ -13,7 +13,7 @@ from arcwise.loss_titles import title_of
 from arcwise.progress import Reporter
 from arcwise.reporting.conclusion import conclusion, noise_sentence, summary
 from arcwise.reporting.experiment import experiment
-from arcwise.reporting.figures import Album, figures_of
+from arcwise.reporting.figures import Album, figures_of, selection_note
 from arcwise.reporting.grouping import Group
 from arcwise.reporting.listings import Excerpt, listings
 from arcwise.reporting.measured import Standing, standing
@@ -183,6 +183,7 @@ def _results(group: Group, figures: Sequence[Mapping[str, Any]], heading: str) -
     return {
         "heading": heading,
         "notes": list(group.notes),
+        "selection": selection_note(group),
         "seeds": seeds_sentence(group.num_seeds, len(group.losses)),
         "table": table,
         "columns": [

@@ -20,6 +20,7 @@ from arcwise.viewing.palette import FAINT, INK, MUTED
 from arcwise.viewing.panel import Panel
 from arcwise.viewing.reel import Reel
 from arcwise.viewing.run_folder import open_comparison, open_run
+from arcwise.viewing.selection import MOST_MOVING, selected
 from arcwise.viewing.style import house_style, put, require_matplotlib
 from arcwise.viewing.timeline import Moment, chosen, timeline
 from arcwise.viewing.view import View
@@ -51,13 +52,17 @@ def animate_run(run: Path, *, reporter: Reporter | None = None) -> Path:
 def animate_comparison(folder: Path, *, reporter: Reporter | None = None) -> Path:
     """Animate the losses of a comparison side by side (first seed), all at the same epoch in every frame.
 
+    Of more than six losses six are shown: the baselines, ArcFace, and the most accurate of the others.
+
     **Arguments:** `folder`: the folder of a comparison, whose runs share at least two snapshots.
 
     **Returns:** the GIF's path, `figures/training.gif` in `folder`.
     """
     require_matplotlib("Drawing animations")
     reporter = reporter if reporter is not None else Reporter()
-    runs = open_comparison(folder, reporter)
+    runs, selection = selected(open_comparison(folder, reporter), MOST_MOVING)
+    if selection.left_out:
+        reporter.say(f"Animation of {Path(folder).name}: {selection.sentence} Each run's folder has its own animation.")
     most = min(MOST_SAMPLES, max(MOST_TOGETHER // len(runs), 500))
     reels = [Reel(run, most=most) for run in runs]
     for reel in reels:

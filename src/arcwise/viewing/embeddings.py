@@ -8,6 +8,7 @@ from arcwise.viewing.left_out import LeftOut
 from arcwise.viewing.lettering import plain, shorten
 from arcwise.viewing.panel import add_legend
 from arcwise.viewing.run_folder import Run
+from arcwise.viewing.selection import MOST_PANELS, selected
 from arcwise.viewing.style import new_figure
 from arcwise.viewing.view import View
 
@@ -31,7 +32,8 @@ def embeddings_figure(run: Run) -> Figure:
 
 def compared_embeddings_figure(runs: list[Run]) -> Figure:
     """The same, one panel a loss."""
-    views = [(run, _view(run)) for run in runs if run.final is not None]
+    runs, selection = selected([run for run in runs if run.final is not None], MOST_PANELS)
+    views = [(run, _view(run)) for run in runs]
     if not views:
         raise LeftOut("no run has embeddings")
     columns, rows = grid(len(views))
@@ -41,7 +43,8 @@ def compared_embeddings_figure(runs: list[Run]) -> Figure:
         columns * inches + 0.3 + first.cast.legend_inches(),
         rows * (inches + 0.3) + 0.75,
         title=f"{shorten(runs[0].data, 30)}: {first.place}",
-        subtitle=first.caption[0].upper() + first.caption[1:] if first.projection is None else _projected(views),
+        subtitle=f"{selection.sentence} "
+        + (first.caption[0].upper() + first.caption[1:] if first.projection is None else _projected(views)),
     )
     for place, (run, view) in enumerate(views, start=1):
         axes = figure.add_subplot(rows, columns, place)

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from arcwise.viewing.embeddings import grid
 from arcwise.viewing.left_out import LeftOut
 from arcwise.viewing.lettering import plain, shorten
 from arcwise.viewing.palette import INK, MUTED, rgb
 from arcwise.viewing.run_folder import Run
+from arcwise.viewing.selection import MOST_PANELS, selected
 from arcwise.viewing.style import SMALL_POINTS, degree_axis, legend_above, new_figure
 
 if TYPE_CHECKING:
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 GENUINE, IMPOSTOR = "#0072b2", "#d55e00"
+MOST_BELOW = 3
 KINDS = ("same class (genuine)", "different classes (impostor)")
 
 
@@ -91,18 +94,31 @@ def compared_angles_figure(runs: list[Run]) -> Figure:
             continue
     if not drawn:
         raise LeftOut("no run has a verification histogram")
+    shown, selection = selected([run for run, _ in drawn], MOST_PANELS)
+    drawn = [(run, angles) for run, angles in drawn if run in shown]
+    # Below each other they are compared best; of more than three the last would be far from the first.
+    columns, rows = grid(len(drawn)) if len(drawn) > MOST_BELOW else (1, len(drawn))
     figure = new_figure(
-        7.4,
-        1.3 + 2.0 * len(drawn),
+        {1: 7.4, 2: 8.6}.get(columns, 10.8),
+        1.3 + 2.0 * rows,
         title=f"{shorten(runs[0].data, 30)}: angles between pairs of test samples",
-        subtitle="The less the two overlap, the better one threshold tells “same class” from “different class”.",
+        subtitle="The less the two overlap, the better one threshold tells “same class” from “different class”. "
+        + selection.sentence,
         legend=KINDS,
     )
-    panels = figure.subplots(len(drawn), 1, sharex=True, squeeze=False)[:, 0]
-    for axes, (run, angles) in zip(panels, drawn, strict=True):
+    panels = figure.subplots(rows, columns, squeeze=False)
+    for axes, (run, angles) in zip(panels.flat, drawn, strict=False):
         _draw(axes, angles, headroom=1.5)
         axes.set_title(plain(run.title), weight="bold")
-    panels[-1].set_xlabel("angle between two embeddings")
+    for axes in panels.flat[len(drawn) :]:
+        axes.set_visible(False)
+    for index, axes in enumerate(panels.flat[: len(drawn)]):
+        if index % columns:
+            axes.set_ylabel("")
+        if index + columns < len(drawn):
+            axes.tick_params(labelbottom=False)
+        else:
+            axes.set_xlabel("angle between two embeddings")
     _legend(figure)
     return figure
 

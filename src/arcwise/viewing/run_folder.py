@@ -47,11 +47,17 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Run:
-    """One run folder. The heavy parts are read when they are first asked for."""
+    """One run folder. The heavy parts are read when they are first asked for.
+
+    Attributes:
+        label: the loss's name in the comparison that the run belongs to.
+        mean_accuracy: the mean over the seeds of that loss, where the comparison says it.
+    """
 
     path: Path
     reporter: Reporter = field(default_factory=Reporter)
-    shown_as: str = ""
+    label: str = ""
+    mean_accuracy: float | None = None
 
     @cached_property
     def config(self) -> dict[str, Any]:
@@ -81,12 +87,20 @@ class Run:
     @property
     def title(self) -> str:
         """The loss by its proper name; the folder's name where the config does not say."""
-        return self.shown_as or self._titled or self.path.name
+        return heading_of(self.label) or self._titled or self.path.name
 
     @cached_property
     def _titled(self) -> str:
         table = self.config.get("loss")
         return title_of_settings(table) if isinstance(table, dict) else ""
+
+    @property
+    def accuracy(self) -> float | None:
+        """The test accuracy of the loss: of the comparison, else of this run."""
+        if self.mean_accuracy is not None:
+            return self.mean_accuracy
+        accuracy = self.evaluation.get("accuracy")
+        return float(accuracy) if isinstance(accuracy, (int, float)) else None
 
     @property
     def margin(self) -> dict[str, Any]:
@@ -241,7 +255,7 @@ def open_comparison(folder: Path, reporter: Reporter) -> list[Run]:
     runs = []
     for loss, name in names.items():
         if (folder / name).is_dir():
-            runs.append(Run(folder / name, reporter, shown_as=heading_of(loss)))
+            runs.append(Run(folder / name, reporter, loss, _mean_accuracy(rows[loss])))
         else:
             reporter.warn(f"The run {name} of {loss} is not in {folder}, so it is left out of the figures.")
     if not runs:
@@ -249,6 +263,14 @@ def open_comparison(folder: Path, reporter: Reporter) -> list[Run]:
             f"None of the runs that {path} names is there: {', '.join(names.values())}. Run `arcwise compare` again."
         )
     return runs
+
+
+def _mean_accuracy(row: Any) -> float | None:
+    """The mean over the seeds in a row of comparison.json."""
+    values = row.get("values")
+    measured = values.get("accuracy") if isinstance(values, dict) else None
+    numbers = [value for value in measured if isinstance(value, (int, float))] if isinstance(measured, list) else []
+    return sum(numbers) / len(numbers) if numbers else None
 
 
 def _snapshot(tensors: dict[str, Any], metadata: dict[str, str], epoch: float) -> Snapshot:

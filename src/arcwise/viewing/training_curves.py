@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from arcwise.viewing.left_out import LeftOut
 from arcwise.viewing.lettering import shorten
-from arcwise.viewing.palette import loss_colour, loss_dash, loss_marker
+from arcwise.viewing.palette import LOSS_COLOURS, loss_colour, loss_dash, loss_marker
 from arcwise.viewing.run_folder import Run
+from arcwise.viewing.selection import MOST_MOVING, selected
 from arcwise.viewing.style import legend_above, new_figure
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 Series = tuple[NDArray[np.float64], NDArray[np.float64]]
 SMOOTHING_SHARE = 0.02  # of all steps: the width of the running mean
+OTHERS = "#b4bac4"
 TRAIN, TEST = "#0072b2", "#d55e00"
 WHICH = ("training", "test")
 
@@ -56,16 +58,23 @@ def compared_training_figure(runs: list[Run]) -> Figure:
     runs = [run for run in runs if run.epochs]
     if not runs:
         raise LeftOut("no run has epochs in metrics.jsonl")
+    coloured, words = runs, ""
+    if len(runs) > len(LOSS_COLOURS):
+        coloured, selection = selected(runs, MOST_MOVING)
+        words = f" In colour: {selection.which}. Grey: the other {len(selection.left_out)} of the {len(runs)} losses."
+    labels = [run.title for run in coloured]
+    if len(coloured) < len(runs):
+        labels.append("the other losses")
     figure = new_figure(
         8.6,
         4.4,
         title=f"{shorten(runs[0].data, 30)}: test samples after each epoch",
-        subtitle="The losses’ own values are not shown: they are on different scales and cannot be compared.",
-        legend=[run.title for run in runs],
+        subtitle=f"The losses’ own values are not shown: they are on different scales and cannot be compared.{words}",
+        legend=labels,
     )
     accuracy, angle = figure.subplots(1, 2)
     handles: list[Any] = []
-    for index, run in enumerate(runs):
+    for index, run in enumerate(coloured):
         for axes, key in ((accuracy, "test_accuracy"), (angle, "test_angle")):
             x, y = series(run.epochs, key)
             (line,) = axes.plot(
@@ -81,13 +90,19 @@ def compared_training_figure(runs: list[Run]) -> Figure:
             )
             if axes is accuracy:
                 handles.append(line)
+    for run in runs:
+        if run not in coloured:
+            for axes, key in ((accuracy, "test_accuracy"), (angle, "test_angle")):
+                (line,) = axes.plot(*series(run.epochs, key), color=OTHERS, linewidth=1.0, zorder=2)
+    if len(coloured) < len(runs):
+        handles.append(line)
     accuracy.set_title("accuracy", weight="bold")
     angle.set_title("mean angle to the own centre", weight="bold")
     for axes in (accuracy, angle):
         _epoch_axis(axes)
     _focus_accuracy(accuracy)
     _degrees(angle)
-    legend_above(figure, handles, [run.title for run in runs])
+    legend_above(figure, handles, labels)
     return figure
 
 
