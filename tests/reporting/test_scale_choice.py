@@ -8,7 +8,7 @@ import pytest
 
 from arcwise.margins import ArcFace, choose_scale
 from arcwise.reporting.reading import read_run
-from arcwise.reporting.scale_choice import ANGLES, logit_row, margin_words, scale_sentence
+from arcwise.reporting.scale_choice import ANGLES, logit_row, margin_words, scale_paragraphs, scale_sentence
 
 Maker = Callable[..., Path]
 
@@ -49,3 +49,33 @@ def test_a_margin_without_room_is_said_to_have_none(tmp_path: Path, make_run: Ma
 
 def test_angles_are_also_given_in_degrees() -> None:
     assert margin_words(ArcFace(0.5)) == "m = 0.5 rad (28.6°)"
+
+
+def test_losses_with_the_same_margin_and_scale_share_a_sentence(tmp_path: Path, make_run: Maker) -> None:
+    runs = {
+        loss: read_run(make_run(tmp_path / loss, loss.partition("+")[0]))
+        for loss in ("arcface", "arcface+intra0.1", "cosface")
+    }
+    preface, choices = scale_paragraphs(runs, 10, 3)
+    assert preface == ""
+    assert [words.partition(" trained")[0] for words in choices] == [
+        "ArcFace and ArcFace + intra 0.1 were",
+        "CosFace was",
+    ]
+    assert choices[1] == scale_sentence("cosface", runs["cosface"], 10, 3)
+
+
+def test_what_holds_for_most_of_many_scales_is_said_once(tmp_path: Path, make_run: Maker) -> None:
+    scale = choose_scale(10, 3, ArcFace(0.5)).scale
+    settings = [{"scale": scale} for _ in range(7)] + [{"scale": 64.0}]
+    runs = {
+        f"arcface (run {number})": read_run(make_run(tmp_path / str(number), loss_settings=setting))
+        for number, setting in enumerate(settings)
+    }
+    for number, run in enumerate(runs.values()):  # margins that differ, so that no two share a sentence
+        run.config["loss"]["margin"]["m"] = 0.5 - 1e-4 * number if number < 7 else 0.5
+    preface, choices = scale_paragraphs(runs, 10, 3)
+    assert preface.startswith("Of each of these scales, where nothing else is said: this is what the rule gives: with")
+    assert len(choices) == 8
+    assert sum("what the rule gives" in words for words in choices) == 0
+    assert "The rule alone would give" in choices[-1]

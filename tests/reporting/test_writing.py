@@ -88,6 +88,11 @@ def test_tables_of_many_losses_go_on_over_the_next_page_under_the_same_head(
     assert sum("Loss: angle / distance" in page for page in pages) >= 2
     assert report.metadata is not None
     assert report.metadata.title == "52 losses compared on MNIST"
+    text = " ".join(pages)
+    assert "The configuration of the first run follows in full." in text
+    assert text.count("snapshot_images = 2000") == 1
+    assert "arcface-seed0/config.toml as softmax-seed0, except loss.name = arcface, loss.scale = 12.6" in text
+    assert "Figures with a panel for each loss show 9 of the 52" in text
 
 
 def test_every_figure_of_the_comparison_is_in_the_report(report: pypdf.PdfReader) -> None:

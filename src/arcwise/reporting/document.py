@@ -19,8 +19,8 @@ from arcwise.reporting.listings import Excerpt, listings
 from arcwise.reporting.measured import Standing, standing
 from arcwise.reporting.noise import noise_points
 from arcwise.reporting.reading import Run
-from arcwise.reporting.scale_choice import logit_row, scale_sentence
-from arcwise.reporting.sentences import capitalised, column_sentence, counted, listing, seeds_sentence
+from arcwise.reporting.scale_choice import logit_row, scale_paragraphs
+from arcwise.reporting.sentences import FEW, capitalised, column_sentence, counted, listing, seeds_sentence
 from arcwise.reporting.settings import flat
 from arcwise.reporting.tables import comparison_table, logit_table, noise_table
 from arcwise.reporting.wrapping import breakable
@@ -153,11 +153,12 @@ def _grouping_note(groups: Sequence[Group]) -> str:
 def _technique(group: Group, figures: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     num_classes = _num_classes(group)
     first = {loss: listed[0] for loss, listed in group.runs.items() if listed}
-    choices = [words for loss, run in first.items() if (words := scale_sentence(loss, run, num_classes, group.dim))]
+    about_scales, choices = scale_paragraphs(first, num_classes, group.dim)
     rows = [row for loss, run in first.items() if (row := logit_row(loss, run)) is not None]
     return {
         "num_classes": num_classes,
         "dim": group.dim,
+        "about_scales": about_scales,
         "choices": choices,
         "logits": logit_table(
             rows,
@@ -230,7 +231,8 @@ def _appendix(group: Group, heading: str) -> dict[str, Any]:
         "heading": heading,
         "commands": commands,
         "environment": _environment(group),
-        "configs": [config for loss, listed in group.runs.items() for config in _configs(loss, listed)],
+        "configs": _configs(group.runs),
+        "many": len(group.runs) > FEW,
         "times": [
             [run.name, f"{seconds:.1f} s"]
             for run in group.all_runs
@@ -250,27 +252,30 @@ def _environment(group: Group) -> list[list[str]]:
     return lines
 
 
-def _configs(loss: str, runs: Sequence[Run]) -> list[dict[str, str]]:
-    """The configuration file of the first seed in full; of the others only what differs from it."""
+def _configs(runs: Mapping[str, Sequence[Run]]) -> list[dict[str, str]]:
+    """The configuration file of the first seed of each loss in full, of many losses only the first; of the others what differs."""
     shown: list[dict[str, str]] = []
-    reference: dict[str, str] = {}
-    for run in runs:
-        table = dict(flat(run.config))
-        if not shown:
-            text = (run.folder / "config.toml").read_text(encoding="utf-8").strip()
-            reference = table
-            shown.append({"name": f"{run.name}/config.toml", "text": text, "note": f"{capitalised(title_of(loss))}."})
-            continue
-        differing = [f"{key} = {value}" for key, value in table.items() if reference.get(key) != value]
-        differing += [f"{key} is not set" for key in reference if key not in table]
-        shown.append(
-            {
-                "name": f"{run.name}/config.toml",
-                "text": "",
-                "note": f"as {runs[0].name}, except {', '.join(differing)}" if differing else f"as {runs[0].name}",
-            }
-        )
+    whole: Run | None = None
+    for loss, listed in runs.items():
+        if len(runs) <= FEW:
+            whole = None
+        for run in listed:
+            name = f"{run.name}/config.toml"
+            if whole is None:
+                whole = run
+                text = (run.folder / "config.toml").read_text(encoding="utf-8").strip()
+                shown.append({"name": name, "text": text, "note": f"{capitalised(title_of(loss))}."})
+            else:
+                shown.append({"name": name, "text": "", "note": _differences(run, whole)})
     return shown
+
+
+def _differences(run: Run, reference: Run) -> str:
+    """`as arcface-seed0, except train.seed = 1`."""
+    own, other = dict(flat(run.config)), dict(flat(reference.config))
+    differing = [f"{key} = {value}" for key, value in own.items() if other.get(key) != value]
+    differing += [f"{key} is not set" for key in other if key not in own]
+    return f"as {reference.name}" + (f", except {', '.join(differing)}" if differing else "")
 
 
 def _wrapped(part: Any, key: str = "", longest: int = 24) -> Any:

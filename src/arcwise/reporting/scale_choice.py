@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from arcwise.errors import ConfigError
-from arcwise.loss_titles import title_of
+from arcwise.loss_titles import base_of, title_of
 from arcwise.reporting.reading import Run
-from arcwise.reporting.sentences import capitalised
+from arcwise.reporting.sentences import FEW, capitalised, listing
 
 if TYPE_CHECKING:
     from arcwise.margins import Margin
@@ -79,33 +80,77 @@ def margin_words(margin: Margin) -> str:
     return ", ".join(parts)
 
 
+@dataclass(frozen=True)
+class ScaleChoice:
+    """At which scale losses were trained, and how it relates to the rule. A formula in the words is never broken over two lines.
+
+    Attributes:
+        losses: all that were trained in this way.
+        used: what stands behind the names: ` was trained at s = 6.87 with m = 0.5 rad (28.6°).`
+        verdict: what the rule says of it; empty where it has nothing to go by.
+    """
+
+    losses: tuple[str, ...]
+    used: str
+    verdict: str
+
+    def sentence(self, *, with_verdict: bool = True) -> str:
+        """`ArcFace was trained at s = 6.87 with m = 0.5 rad (28.6°). This is what the rule gives: …`"""
+        who = capitalised(listing([title_of(loss) for loss in self.losses]))
+        used = self.used if len(self.losses) == 1 else self.used.replace(" was trained", " were trained", 1)
+        return " ".join(part for part in (who + used, self.verdict if with_verdict else "") if part)
+
+
+def scale_paragraphs(runs: Mapping[str, Run], num_classes: int | None, dim: int | None) -> tuple[str, list[str]]:
+    """What holds for the scales of most of many losses, else nothing; and a sentence for each way in which losses were trained."""
+    alike: dict[tuple[str, str, str], list[str]] = {}
+    for loss, run in runs.items():
+        choice = scale_choice(loss, run, num_classes, dim)
+        if choice is not None:
+            alike.setdefault((base_of(loss), choice.used, choice.verdict), []).append(loss)
+    choices = [ScaleChoice(tuple(losses), used, verdict) for (_, used, verdict), losses in alike.items()]
+    verdicts = Counter(choice.verdict for choice in choices if choice.verdict)
+    common, count = verdicts.most_common(1)[0] if verdicts else ("", 0)
+    if len(choices) <= FEW or count <= len(choices) / 2:
+        return "", [choice.sentence() for choice in choices]
+    preface = f"Of each of these scales, where nothing else is said: {common[:1].lower()}{common[1:]}"
+    return preface, [choice.sentence(with_verdict=choice.verdict != common) for choice in choices]
+
+
 def scale_sentence(loss: str, run: Run, num_classes: int | None, dim: int | None) -> str:
-    """What scale a run used, and how it relates to the rule; a formula in it is never broken over two lines."""
-    return _scale_words(loss, run, num_classes, dim).replace(" = ", "\u00a0=\u00a0")
+    """What scale a run used, and how it relates to the rule; empty for a loss without a margin."""
+    choice = scale_choice(loss, run, num_classes, dim)
+    return choice.sentence() if choice is not None else ""
 
 
-def _scale_words(loss: str, run: Run, num_classes: int | None, dim: int | None) -> str:
+def scale_choice(loss: str, run: Run, num_classes: int | None, dim: int | None) -> ScaleChoice | None:
+    """How the scale of one run was chosen; None for a loss without a margin."""
     from arcwise.margins import choose_scale
+
+    def made(used: str, verdict: str = "") -> ScaleChoice:
+        unbroken = (words.replace(" = ", "\u00a0=\u00a0") for words in (used, verdict))
+        return ScaleChoice((loss,), *unbroken)
 
     margin, scale = margin_of(run), scale_of(run)
     if margin is None:
-        return ""
+        return None
     words = margin_words(margin)
     with_margin = f" with {words}" if words else ""
     if scale is None:
-        return f"{capitalised(title_of(loss))}{with_margin}: the configuration does not give its scale as a number."
-    used = f"{capitalised(title_of(loss))} was trained at s = {scale:.3g}{with_margin}."
+        return made(f"{with_margin}: the configuration does not give the scale as a number.")
+    used = f" was trained at s = {scale:.3g}{with_margin}."
     if num_classes is None or dim is None or num_classes < 2 or dim < 2:
-        return used
+        return made(used)
     choice = choose_scale(num_classes, dim, margin)
     if abs(choice.scale - scale) <= 0.01 * scale and choice.margin == margin:
-        return f"{used} This is what the rule gives: {_explained(num_classes, dim)}"
+        return made(used, f"This is what the rule gives: {_explained(num_classes, dim)}")
     if choice.margin != margin:
-        return (
-            f"{used} The rule finds no room for this margin: {_explained(num_classes, dim)} "
-            f"It would take {margin_words(choice.margin)} and s = {choice.scale:.3g}."
+        return made(
+            used,
+            f"The rule finds no room for this margin: {_explained(num_classes, dim)} "
+            f"It would take {margin_words(choice.margin)} and s = {choice.scale:.3g}.",
         )
-    return f"{used} The rule alone would give s = {choice.scale:.3g}: {_explained(num_classes, dim)}"
+    return made(used, f"The rule alone would give s = {choice.scale:.3g}: {_explained(num_classes, dim)}")
 
 
 def _explained(num_classes: int, dim: int) -> str:
