@@ -65,7 +65,7 @@ def test_losses_with_the_same_margin_and_scale_share_a_sentence(tmp_path: Path, 
     assert choices[1] == scale_sentence("cosface", runs["cosface"], 10, 3)
 
 
-def test_what_holds_for_most_of_many_scales_is_said_once(tmp_path: Path, make_run: Maker) -> None:
+def test_that_the_rule_gave_many_scales_is_said_once(tmp_path: Path, make_run: Maker) -> None:
     scale = choose_scale(10, 3, ArcFace(0.5)).scale
     settings = [{"scale": scale} for _ in range(7)] + [{"scale": 64.0}]
     runs = {
@@ -75,7 +75,7 @@ def test_what_holds_for_most_of_many_scales_is_said_once(tmp_path: Path, make_ru
     for number, run in enumerate(runs.values()):  # margins that differ, so that no two share a sentence
         run.config["loss"]["margin"]["m"] = 0.5 - 1e-4 * number if number < 7 else 0.5
     preface, choices = scale_paragraphs(runs, 10, 3)
-    assert preface.startswith("Of each of these scales, where nothing else is said: this is what the rule gives: with")
+    assert preface.startswith("Where nothing else is said, the scale is what the rule gives: with N")
     assert len(choices) == 8
     assert sum("what the rule gives" in words for words in choices) == 0
     assert "The rule alone would give" in choices[-1]

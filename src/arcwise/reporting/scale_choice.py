@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -21,6 +20,9 @@ ANGLES = (0, 15, 30, 45, 60, 90, 120, 150, 180)
 
 _ANGULAR = {("arcface", "m"), ("combined", "m2")}
 """Parameters that are angles in radians: (margin, parameter)."""
+
+
+_BY_RULE = "This is what the rule gives:"
 
 
 @dataclass(frozen=True)
@@ -102,19 +104,18 @@ class ScaleChoice:
 
 
 def scale_paragraphs(runs: Mapping[str, Run], num_classes: int | None, dim: int | None) -> tuple[str, list[str]]:
-    """What holds for the scales of most of many losses, else nothing; and a sentence for each way in which losses were trained."""
+    """What holds for many scales, where there are many; and a sentence for each way in which losses were trained."""
     alike: dict[tuple[str, str, str], list[str]] = {}
     for loss, run in runs.items():
         choice = scale_choice(loss, run, num_classes, dim)
         if choice is not None:
             alike.setdefault((base_of(loss), choice.used, choice.verdict), []).append(loss)
     choices = [ScaleChoice(tuple(losses), used, verdict) for (_, used, verdict), losses in alike.items()]
-    verdicts = Counter(choice.verdict for choice in choices if choice.verdict)
-    common, count = verdicts.most_common(1)[0] if verdicts else ("", 0)
-    if len(choices) <= FEW or count <= len(choices) / 2:
+    by_rule = [choice.verdict for choice in choices if choice.verdict.startswith(_BY_RULE)]
+    if len(choices) <= FEW or not by_rule:
         return "", [choice.sentence() for choice in choices]
-    preface = f"Of each of these scales, where nothing else is said: {common[:1].lower()}{common[1:]}"
-    return preface, [choice.sentence(with_verdict=choice.verdict != common) for choice in choices]
+    preface = f"Where nothing else is said, the scale is what the rule gives:{by_rule[0].removeprefix(_BY_RULE)}"
+    return preface, [choice.sentence(with_verdict=choice.verdict != by_rule[0]) for choice in choices]
 
 
 def scale_sentence(loss: str, run: Run, num_classes: int | None, dim: int | None) -> str:
@@ -143,7 +144,7 @@ def scale_choice(loss: str, run: Run, num_classes: int | None, dim: int | None) 
         return made(used)
     choice = choose_scale(num_classes, dim, margin)
     if abs(choice.scale - scale) <= 0.01 * scale and choice.margin == margin:
-        return made(used, f"This is what the rule gives: {_explained(num_classes, dim)}")
+        return made(used, f"{_BY_RULE} {_explained(num_classes, dim)}")
     if choice.margin != margin:
         return made(
             used,
