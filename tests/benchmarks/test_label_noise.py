@@ -17,6 +17,7 @@ from arcwise.training import RunFolder
 from arcwise.training.loss_spec import parse_losses
 
 LOSSES = "arcface,arcface(centers=3)"
+WITHOUT, SUGGESTED = "arcface, again without those listed", "arcface, again with the labels suggested"
 SHORT: dict[str, Any] = {"epochs": 2, "dim": 4, "device": "cpu"}
 
 
@@ -58,7 +59,7 @@ def made(**scores: list[float]) -> LabelNoise:
 
 def test_every_loss_is_trained_under_every_share(measured: LabelNoise) -> None:
     assert measured.shares == (0.0, 0.2, 0.4)
-    assert list(measured.cells) == ["arcface", "arcface-centers3", "arcface, again without those listed"]
+    assert list(measured.cells) == ["arcface", "arcface-centers3", WITHOUT, SUGGESTED]
     for loss, cells in list(measured.cells.items())[:2]:
         for share, cell in zip(measured.shares, cells, strict=True):
             for seed in range(2):
@@ -73,16 +74,20 @@ def test_every_loss_is_trained_under_every_share(measured: LabelNoise) -> None:
             assert len(cell.found) == (2 if share else 0)
 
 
-def test_the_first_loss_is_trained_again_without_what_its_own_run_listed(measured: LabelNoise) -> None:
-    for share, cell in zip(measured.shares, measured.cells["arcface, again without those listed"], strict=True):
+@pytest.mark.parametrize(("setting", "loss"), [("leave-out", WITHOUT), ("relabel", SUGGESTED)])
+def test_the_first_loss_is_trained_again_with_what_its_own_run_listed(
+    measured: LabelNoise, setting: str, loss: str
+) -> None:
+    for share, cell in zip(measured.shares, measured.cells[loss], strict=True):
         assert cell.found == cell.average_precision == ()
         for seed in range(2):
             first, again = (
                 RunFolder.open(measured.path / f"shuffled-{share:g}{which}" / f"arcface-seed{seed}")
-                for which in ("", f"-again-seed{seed}")
+                for which in ("", f"-{setting}-seed{seed}")
             )
             config, evaluation = again.config(), again.evaluation()
-            assert config.data.leave_out == str(first.mislabelled_file.resolve())
+            heeded = config.data.leave_out if loss == WITHOUT else config.data.relabel
+            assert heeded == str(first.mislabelled_file.resolve())
             assert (config.data.label_noise, config.train.seed) == (share, seed)
             assert evaluation is not None
             assert cell.scores["accuracy"][seed] == evaluation["accuracy"]

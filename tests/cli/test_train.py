@@ -86,7 +86,7 @@ def test_doubtful_labels_are_counted_and_their_list_is_named(arcwise: Command) -
     assert "runs/digits-arcface/mislabelled.csv\n" in done.out
     assert "training labels were replaced by another class on purpose (data.label_noise = 0.3)." in done.err
     one = "1 of 1,437 training samples lies nearer to another class than to its own and may be mislabelled: run/mislabelled.csv"
-    advice = "Look the list through; --leave-out run/mislabelled.csv trains without the clear ones."
+    advice = "Look the list through and train again: --leave-out or --relabel run/mislabelled.csv"
     assert doubtful_labels(Path("run"), {"num_suspect": 1, "num_judged": 1437}) == f"{one}\n{advice}"
     assert doubtful_labels(Path("run"), {"num_suspect": 0, "num_judged": 1437}) is None
     assert doubtful_labels(Path("run"), {}) is None

@@ -1,13 +1,14 @@
 """What wrong labels cost, which losses stand them, and how many of them are found afterwards.
 
 The same comparison is trained under several shares of shuffled labels; under one seed a smaller share is part of a larger one. The first
-loss is trained once more without the samples that its own list of likely wrong labels names.
+loss is trained twice more, without the samples that its own list of likely wrong labels names, and with the labels that it suggests.
 
 runs/digits-label-noise/label_noise.json   and a comparison for each share, with a run folder for each loss and seed
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import statistics
 from collections.abc import Mapping, Sequence
@@ -27,8 +28,8 @@ LOSSES = "arcface,arcface(centers=3),arcface(filter=0.5),arcface(centers=3,filte
 SHARES = (0.0, 0.1, 0.2, 0.4)
 SEEDS = 3
 RESULT = "label_noise.json"
-# What the first loss is called where it is trained a second time, without the samples that it listed the first time.
-AGAIN = "{}, again without those listed"
+# How the first loss is trained again with the list that its first training wrote: the setting, and what that is called.
+AGAIN = {"leave_out": "again without those listed", "relabel": "again with the labels suggested"}
 # By what a run is judged: each of these that its evaluation has.
 SCORES = {
     "recall_at_1": "Recall@1 on unseen classes",
@@ -160,7 +161,8 @@ def run(
         losses: the first is the one that the others are counted against.
         shares: of the labels to shuffle; 0 is always among them.
         out: by default runs/DATA-label-noise.
-        again: train the first loss a second time without the samples that its first run listed as likely mislabelled.
+        again: train the first loss again without the samples that its first run listed as likely mislabelled, and with the labels
+            that it suggested for them.
         training: further options of `arcwise.compare`.
     """
     reporter = reporter if reporter is not None else Reporter()
@@ -197,12 +199,13 @@ def run(
         done = [trained(share, folder, specs, seeds_of)]
         runs = dict(done[0].runs)
         first = specs[0].label
-        for seed, run_folder in zip(seeds_of, runs.get(first, ()), strict=False) if again else ():
-            listed = {"data.leave_out": str(RunFolder.open(run_folder).mislabelled_file)}
-            done.append(trained(share, f"{folder}-again-seed{seed}", specs[:1], [seed], **listed))
-            runs[AGAIN.format(first)] = (*runs.get(AGAIN.format(first), ()), *done[-1].runs.get(first, ()))
-            if done[-1].stopped_by is not None:
-                break
+        lists = [RunFolder.open(run_folder).mislabelled_file for run_folder in runs.get(first, ())] if again else []
+        for (setting, words), (seed, file) in itertools.product(AGAIN.items(), zip(seeds_of, lists, strict=False)):
+            if done[-1].stopped_by is None:
+                place = f"{folder}-{setting.replace('_', '-')}-seed{seed}"
+                done.append(trained(share, place, specs[:1], [seed], **{f"data.{setting}": str(file)}))
+                name = f"{first}, {words}"
+                runs[name] = (*runs.get(name, ()), *done[-1].runs.get(first, ()))
         if done[-1].stopped_by is not None:
             return LabelNoise(path, data, (), rising, seeds, {}, done[-1].stopped_by)
         for name, why in (item for comparison in done for item in comparison.failed.items()):
@@ -223,14 +226,19 @@ def _gathered(
         loss: tuple(
             Cell(
                 {score: _values(runs, score) for score in scores},
-                () if loss.endswith(AGAIN[2:]) else _values(runs, "shuffled_found"),
-                () if loss.endswith(AGAIN[2:]) else _values(runs, "shuffled_average_precision"),
+                () if _is_again(loss) else _values(runs, "shuffled_found"),
+                () if _is_again(loss) else _values(runs, "shuffled_average_precision"),
             )
             for runs in by_share
         )
         for loss, by_share in evaluations.items()
     }
     return LabelNoise(path, str(first["data"]), scores, shares, seeds, cells)
+
+
+def _is_again(loss: str) -> bool:
+    """Whether there is nothing left to find: a list was heeded."""
+    return loss.endswith(tuple(AGAIN.values()))
 
 
 def _evaluation(folder: Path) -> dict[str, Any]:

@@ -56,7 +56,7 @@ def label_noise(
     resume
         Go on with a measurement that was stopped, or begin it.
     again
-        Train the first loss a second time without the samples that its first run lists as likely mislabelled.
+        Train the first loss again without the samples that its first run lists as likely mislabelled, and with the labels that it suggests.
     figures
         Draw the curve.
     """

@@ -37,7 +37,9 @@ class TrainingOptions:
     device: str = "auto"
     """cpu, cuda, cuda:0 … or auto."""
     leave_out: Path | None = None
-    """The mislabelled.csv of an earlier run: what it lists clearly is ignored in training."""
+    """The mislabelled.csv of an earlier run: training ignores what is clear in it."""
+    relabel: Path | None = None
+    """The mislabelled.csv of an earlier run: training takes its suggestions where they are clear."""
     set: Annotated[list[str], Parameter(negative=())] = field(default_factory=list)
     """Any other setting of the config, as in --set train.weight_decay=0."""
     data_dir: Path | None = None
@@ -45,7 +47,8 @@ class TrainingOptions:
 
     def settings(self) -> list[str]:
         """All that is set in the config, as in train.lr=0.05."""
-        return [*([f"data.leave_out={self.leave_out}"] if self.leave_out is not None else []), *self.set]
+        files = {"data.leave_out": self.leave_out, "data.relabel": self.relabel}
+        return [*(f"{key}={file}" for key, file in files.items() if file is not None), *self.set]
 
     def keywords(self) -> dict[str, Any]:
         """The options as keyword arguments of `arcwise.train` and `arcwise.compare`."""

@@ -129,7 +129,7 @@ def doubtful_labels(path: Path, evaluation: dict[str, Any]) -> str | None:
     )
     return (
         f"{count:,} of {evaluation['num_judged']:,} training samples {lie} and may be mislabelled: {path / 'mislabelled.csv'}"
-        f"\nLook the list through; --leave-out {shlex.quote(str(path / 'mislabelled.csv'))} trains without the clear ones."
+        f"\nLook the list through and train again: --leave-out or --relabel {shlex.quote(str(path / 'mislabelled.csv'))}"
     )
 
 

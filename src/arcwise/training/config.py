@@ -30,8 +30,11 @@ class DataConfig:
     test_share: float = 0.2
     augment: str = "none"
     label_noise: float = 0.0  # the share of the training labels that is replaced by another class on purpose
-    leave_out: str = ""  # a mislabelled.csv: what it lists is ignored in training
-    leave_out_by: float = 20.0  # where it lies nearer to another class by more than so many degrees
+    leave_out: str = ""  # a mislabelled.csv: training ignores what it lists
+    relabel: str = ""  # or takes the labels that it suggests
+    doubtful_by: float = (
+        20.0  # of what is listed, only what lies nearer to another class by more than so many degrees counts
+    )
     quarter_turns: bool = False  # pictures turned by quarters are classes of their own in training
 
 
@@ -111,7 +114,7 @@ def _check(config: Config) -> None:
         ("loss.warmup_epochs", config.loss.warmup_epochs, 0),
         ("loss.centers_per_class", config.loss.centers_per_class, 1),
         ("data.image_size", config.data.image_size, 0),
-        ("data.leave_out_by", config.data.leave_out_by, 0),
+        ("data.doubtful_by", config.data.doubtful_by, 0),
     ):
         if not value >= least or value == math.inf:
             raise ConfigError(f"{name} must be at least {least}; got {value}.")
@@ -129,6 +132,11 @@ def _check(config: Config) -> None:
         raise ConfigError(
             f"data.label_noise must be in [0, 1), a share of the training labels; got {config.data.label_noise}."
             " 0.2 replaces a fifth of them."
+        )
+    if config.data.leave_out and config.data.relabel:
+        raise ConfigError(
+            f"doubtful samples are left out or labelled anew; got data.leave_out {config.data.leave_out} and data.relabel"
+            f" {config.data.relabel}. Give one of them."
         )
     if not 0 < config.data.test_share < 1:
         raise ConfigError(f"data.test_share must be between 0 and 1; got {config.data.test_share}.")
@@ -205,7 +213,7 @@ def with_settings(config: Config, settings: Mapping[str, str]) -> Config:
             raise ConfigError(f"there is no setting {dotted!r}. {did_you_mean(dotted, known)}")
         part = getattr(config, section)
         hint = get_type_hints(type(part))[key]
-        if dotted == "data.leave_out" and text:
+        if dotted in ("data.leave_out", "data.relabel") and text:
             text = str(Path(text).expanduser().resolve())  # so that the config works from anywhere
         config = replace(config, **{section: replace(part, **{key: _parse(text, hint, dotted)})})
     return config

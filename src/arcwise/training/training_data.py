@@ -5,7 +5,7 @@ from __future__ import annotations
 from arcwise.data import Dataset, with_quarter_turns
 from arcwise.data.label_noise import with_label_noise
 from arcwise.training.config import Config
-from arcwise.training.leaving_out import without_listed
+from arcwise.training.doubtful_labels import with_suggested, without_listed
 
 
 def training_data(config: Config, data: Dataset) -> Dataset:
@@ -15,5 +15,7 @@ def training_data(config: Config, data: Dataset) -> Dataset:
     """
     made = with_label_noise(data, share=config.data.label_noise, seed=config.train.seed)
     if config.data.leave_out:
-        made = without_listed(made, config.data.leave_out, config.data.leave_out_by)
+        made = without_listed(made, config.data.leave_out, config.data.doubtful_by)
+    if config.data.relabel:
+        made = with_suggested(made, config.data.relabel, config.data.doubtful_by)
     return with_quarter_turns(made) if config.data.quarter_turns else made

@@ -1,4 +1,4 @@
-"""Training without the samples that a list of likely wrong labels names: train, look the list through, train again."""
+"""Training again once a list of likely wrong labels is there: without the samples that it names, or with the labels that it suggests."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from arcwise.data import Dataset
 from arcwise.errors import ConfigError
 from arcwise.training.suspects import HEADER
 
-NEEDED = ("row", "label", "nearer_by")
+NEEDED = ("row", "label", "suggested", "nearer_by")
+# The number of a line with the row, the label, the suggested label and the degrees that stand there.
+Line = tuple[int, int, str, str, float]
 
 
 def without_listed(data: Dataset, file: str, by: float) -> Dataset:
@@ -20,29 +22,48 @@ def without_listed(data: Dataset, file: str, by: float) -> Dataset:
 
     Args:
         file: the list; lines may have been deleted from it.
-        by: only those are left out that lie nearer to another class by more than so many degrees.
+        by: only those count that lie nearer to another class by more than so many degrees.
     """
+    made, count = _labelled_anew(data, file, by, suggested=False)
+    if not (made.train.labels >= 0).any():
+        raise ConfigError(f"{file} lists every training sample; raise data.doubtful_by above {by:g}°.")
+    return _noted(made, f"{count:,} training samples that {Path(file).name} lists are left out", by)
+
+
+def with_suggested(data: Dataset, file: str, by: float) -> Dataset:
+    """The data with the class that a mislabelled.csv suggests on the training samples that it lists; see `without_listed`."""
+    made, count = _labelled_anew(data, file, by, suggested=True)
+    return _noted(made, f"{count:,} training samples take the labels that {Path(file).name} suggests", by)
+
+
+def _noted(data: Dataset, what: str, by: float) -> Dataset:
+    return replace(data, notes=(*data.notes, f"{what}: nearer to another class by more than {by:g}°."))
+
+
+def _labelled_anew(data: Dataset, file: str, by: float, *, suggested: bool) -> tuple[Dataset, int]:
     labels = data.train.labels.clone()
+    number = {name: place for place, name in enumerate(data.classes)}
     count = 0
-    for line, (row, name, nearer_by) in _listed(Path(file)):
-        own = int(labels[row]) if 0 <= row < len(labels) else -1
+    for line, row, name, other, nearer_by in _listed(Path(file)):
+        own = int(data.train.labels[row]) if 0 <= row < len(labels) else -1
         if own < 0 or data.classes[own] != name:
             held = f"the class {data.classes[own]}" if own >= 0 else "no label"
             raise ConfigError(
                 f"line {line} of {file} says that training sample {row} is of the class {name}; here it has {held}."
                 " The list was made with other data, another seed or other label noise: use the same."
             )
+        if suggested and other not in number:
+            raise ConfigError(
+                f"line {line} of {file} suggests the class {other}, which {data.name} does not have. Mend it."
+            )
         if nearer_by > by:
-            labels[row] = -1
+            labels[row] = number[other] if suggested else -1
             count += 1
-    if not (labels >= 0).any():
-        raise ConfigError(f"{file} lists every training sample; raise data.leave_out_by above {by:g}°.")
-    note = f"{count:,} training samples that {Path(file).name} lists are left out: nearer to another class by more than {by:g}°."
-    return replace(data, train=replace(data.train, labels=labels), notes=(*data.notes, note))
+    return replace(data, train=replace(data.train, labels=labels)), count
 
 
-def _listed(file: Path) -> list[tuple[int, tuple[int, str, float]]]:
-    """The number of each line with the row, the label and the degrees that stand there, each row once."""
+def _listed(file: Path) -> list[Line]:
+    """What stands in the file, each row once."""
     try:
         with file.open(encoding="utf-8", newline="") as text:
             reader = csv.DictReader(text)
@@ -51,11 +72,12 @@ def _listed(file: Path) -> list[tuple[int, tuple[int, str, float]]]:
                 raise ConfigError(
                     f"{file} has no column {missing[0]}. Give the mislabelled.csv of a run, whose columns are {', '.join(HEADER)}."
                 )
-            listed: dict[int, tuple[int, tuple[int, str, float]]] = {}
+            listed: dict[int, Line] = {}
             for entry in reader:
                 try:
                     row = int(entry["row"])
-                    listed.setdefault(row, (reader.line_num, (row, entry["label"], float(entry["nearer_by"]))))
+                    degrees = float(entry["nearer_by"])
+                    listed.setdefault(row, (reader.line_num, row, entry["label"], entry["suggested"], degrees))
                 except (TypeError, ValueError):
                     raise ConfigError(
                         f"line {reader.line_num} of {file} has no number where a row and degrees should stand. Mend it or delete it."

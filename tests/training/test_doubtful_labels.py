@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,8 @@ import torch
 import arcwise
 from arcwise.data import Dataset, Split
 from arcwise.errors import ConfigError
-from arcwise.training.leaving_out import without_listed
+from arcwise.training.config import Config, with_settings
+from arcwise.training.doubtful_labels import with_suggested, without_listed
 from arcwise.training.suspects import HEADER
 
 TOP = ",".join(HEADER)
@@ -46,6 +48,24 @@ def test_what_lies_nearer_by_more_than_so_much_is_ignored_in_its_place(
     assert made.notes == (f"{told}: nearer to another class by more than {by:g}°.",)
 
 
+def test_what_is_suggested_becomes_the_label(data: Dataset, listed: Path) -> None:
+    made = with_suggested(data, str(listed), 19.9)
+    assert made.train.labels.tolist() == [1, 0, 1, 0, 1, -1]
+    said = (
+        "2 training samples take the labels that mislabelled.csv suggests: nearer to another class by more than 19.9°."
+    )
+    assert made.notes == (said,)
+
+
+def test_a_suggestion_that_is_no_class_is_refused(data: Dataset, listed: Path) -> None:
+    listed.write_text(listed.read_text().replace("3,,b,a", "3,,b,z"))
+    with pytest.raises(
+        ConfigError, match=r"line 2 of .*mislabelled\.csv suggests the class z, which mine does not have"
+    ):
+        with_suggested(data, str(listed), 20.0)
+    without_listed(data, str(listed), 20.0)
+
+
 def test_the_data_that_came_in_and_its_test_part_stay_as_they_were(data: Dataset, listed: Path) -> None:
     made = without_listed(data, str(listed), 0)
     assert data.train.labels.tolist() == [0, 0, 1, 1, 1, -1]
@@ -61,7 +81,7 @@ def test_the_data_that_came_in_and_its_test_part_stay_as_they_were(data: Dataset
         (f"{TOP}\n5,,b,a,90,30,60\n", "says that training sample 5 is of the class b; here it has no label."),
         (f"{TOP}\nfirst,,b,a,90,30,60\n", "line 2 of {file} has no number where a row and degrees should stand."),
         (f"{TOP}\n3\n", "line 2 of {file} has no number where a row and degrees should stand."),
-        ("row,label\n3,b\n", "{file} has no column nearer_by. Give the mislabelled.csv of a run, whose columns are row, path"),
+        ("row,label,suggested\n3,b,a\n", "{file} has no column nearer_by. Give the mislabelled.csv of a run, whose columns are row, path"),
         ("", "{file} has no column row."),
         (TOP + "".join(f"\n{row},,{'a' if row < 2 else 'b'},a,90,0,90" for row in range(5)), "{file} lists every training sample"),
     ],
@@ -83,22 +103,31 @@ def test_a_list_that_is_missing_or_no_text_is_refused(data: Dataset, tmp_path: P
         without_listed(data, str(tmp_path / "picture.csv"), 20.0)
 
 
-def test_a_second_training_without_the_listed_is_better_and_keeps_few_wrong_labels(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("setting", "least_judged"), [("leave_out", 0.9 * (1438 - 431)), ("relabel", 1437)])
+def test_a_second_training_that_heeds_the_list_is_better_and_keeps_few_wrong_labels(
+    setting: str, least_judged: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("sklearn")
     monkeypatch.chdir(tmp_path)
     options: dict[str, Any] = {"loss": "arcface", "dim": 16, "epochs": 6, "device": "cpu"}
     settings = {"data.label_noise": "0.3"}
     first = arcwise.train("digits", **options, settings=settings, out="first")
-    again = {**settings, "data.leave_out": "first/mislabelled.csv"}
+    again = {**settings, f"data.{setting}": "first/mislabelled.csv"}
     second = arcwise.train("digits", **options, settings=again, out="second")
     assert first.evaluation is not None
     assert second.evaluation is not None
     assert first.evaluation["num_shuffled"] == 431
-    assert second.evaluation["num_shuffled"] < 0.2 * 431
-    assert second.evaluation["num_judged"] > 0.9 * (1438 - 431)
+    assert second.evaluation["num_shuffled"] < 0.25 * 431
+    assert second.evaluation["num_judged"] > least_judged
     assert second.evaluation["own_angle"] < 0.8 * first.evaluation["own_angle"]
-    assert Path(second.config.data.leave_out).is_absolute()
+    assert Path(getattr(second.config.data, setting)).is_absolute()
     resumed = arcwise.train("second", resume=True)
     assert resumed.evaluation == second.evaluation
+
+
+def test_a_list_is_for_one_of_the_two(make_config: Callable[..., Config]) -> None:
+    config = make_config()
+    with pytest.raises(
+        ConfigError, match=r"left out or labelled anew; got data\.leave_out .*a\.csv and data\.relabel .*b\.csv"
+    ):
+        with_settings(config, {"data.leave_out": "a.csv", "data.relabel": "b.csv"})
