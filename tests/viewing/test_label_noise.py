@@ -32,7 +32,7 @@ def result(seeds: int = 3) -> dict[str, Any]:
         "scores": {"accuracy": "Accuracy, nearest class mean by angle"},
         "shares": [0.0, 0.1, 0.2, 0.4],
         "seeds": seeds,
-        "losses": {"arcface": cells(0.2), "arcface-centers3": cells(0.1)},
+        "losses": {"arcface, again without those listed": cells(0.2), "arcface-centers3": cells(0.1)},
     }
 
 
@@ -55,6 +55,8 @@ def test_both_sides_show_every_loss_and_no_more_than_all(seeds: int) -> None:
         assert [len(np.asarray(axes.lines[0].get_xdata())) for axes in (left, right)] == [4, 3]
         assert max(left.get_ylim()[1], right.get_ylim()[1]) <= 1.02
         words = " ".join(text.get_text() for text in figure.texts)
+        named = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert named == ["ArcFace, again without those listed", "ArcFace with 3 centres"]
     assert ("One seed." in words) == (seeds == 1)
     assert ("Mean over 3 seeds" in words) == (seeds == 3)
 

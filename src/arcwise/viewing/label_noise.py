@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from arcwise.errors import RunError
+from arcwise.loss_titles import heading_of
 from arcwise.progress import Reporter
 from arcwise.viewing.lettering import plain, shorten
 from arcwise.viewing.palette import loss_colour, loss_marker
@@ -36,6 +37,8 @@ def draw_label_noise(folder: Path, *, reporter: Reporter | None = None) -> list[
 def label_noise_figure(result: dict[str, Any]) -> Figure:
     """A panel for each score, and the share of the shuffled labels that is found on the right."""
     losses, scores = list(result["losses"]), result["scores"]
+    # What stands behind a comma says how the loss was trained.
+    names = [", ".join([heading_of(name), *how]) for name, *how in (loss.split(", ") for loss in losses)]
     several = f"Mean over {result['seeds']} seeds; a bar is the standard deviation."
     found = "Found: of the shuffled labels, the share among as many first of the ranked list."
     figure = new_figure(
@@ -43,7 +46,7 @@ def label_noise_figure(result: dict[str, Any]) -> Figure:
         4.6,
         title=f"{shorten(result['data'], 30)}: what wrong labels cost, and how many of them are found",
         subtitle=f"{several if result['seeds'] > 1 else 'One seed.'} {found}",
-        legend=losses,
+        legend=names,
     )
     *panels, right = figure.subplots(1, len(scores) + 1)
     for index, loss in enumerate(losses):
@@ -55,7 +58,7 @@ def label_noise_figure(result: dict[str, Any]) -> Figure:
         axes.set_title(plain(meaning))
         _percent_axes(axes, result["shares"])
         axes.set_ylim(top=min(axes.get_ylim()[1], 1.02))
-    legend_above(figure, _handles(losses), losses)
+    legend_above(figure, _handles(losses), names)
     return figure
 
 
