@@ -104,3 +104,20 @@ def test_a_broken_embedding_shows_in_the_loss(engine: str, value: float) -> None
     x = torch.randn(3, 4)
     x[1, 2] = value
     assert not make_head(engine, arcwise.ArcFace(0.5))(x, torch.tensor([0, 1, 2])).isfinite()
+
+
+@every_engine
+@every_margin
+@pytest.mark.parametrize("broken", [math.nan, math.inf], ids=str)
+@pytest.mark.parametrize("centers", [1, 3])
+def test_an_ignored_row_that_is_not_finite_reaches_no_gradient(
+    engine: str, name: str, broken: float, centers: int
+) -> None:
+    head = head_of(build(name), 4, 5, 10.0, engine=engine, centers_per_class=centers)
+    x, labels = torch.randn(6, 4), torch.tensor([0, 1, 2, -1, 4, 4])
+    spoilt = x.clone()
+    spoilt[3, 1] = broken
+    loss, dx, dw = finite_gradients(head, spoilt, labels)
+    assert not dx[3].any()
+    assert loss > 0
+    assert dw.abs().sum() > 0

@@ -152,6 +152,18 @@ def test_a_scale_that_is_given_is_taken_in_silence(capsys: pytest.CaptureFixture
         ({"margin": 0.5}, "margin must be an arcwise margin such as ArcFace(0.5); got 0.5."),
         ({"margin": "arcface"}, "margin must be an arcwise margin such as ArcFace(0.5); got 'arcface'."),
         ({"warmup_steps": -1}, "warmup_steps must be 0 or more; got -1."),
+        ({"warmup_steps": 2.5}, "warmup_steps must be a whole number; got 2.5."),
+        ({"dim": "8"}, "dim must be a whole number; got '8'."),
+        ({"num_classes": 10.0}, "num_classes must be a whole number; got 10.0."),
+        ({"centers_per_class": True}, "centers_per_class must be a whole number; got True."),
+        ({"filter_above": None}, "filter_above must be a cosine in (−1, 1], where 1 filters nothing; got None."),
+        ({"filter_above": True}, "filter_above must be a cosine in (−1, 1], where 1 filters nothing; got True."),
+        ({"scale": True}, 'scale must be a positive number or "auto"; got True.'),
+        ({"scale": 1e308}, 'scale must be a positive number or "auto"; got 1e+308.'),
+        ({"margin": arcwise.ArcFace(True)}, "arcface's m must be a number, such as 0.5; got True."),
+        ({"class_counts": [1, 1, 1]}, "class_counts must be a tensor; got list. Pass torch.as_tensor(class_counts)."),
+        ({"class_counts": torch.full((3,), torch.nan)}, "class_counts must be 0 or more and finite; got nan."),
+        ({"class_counts": torch.full((3,), -1.0)}, "class_counts must be 0 or more and finite; got -1."),
     ],
 )
 def test_an_argument_that_cannot_be_used_is_refused(arguments: dict[str, Any], message: str) -> None:

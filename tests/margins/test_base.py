@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from typing import Any
 
 import pytest
 import torch
@@ -9,6 +10,12 @@ import torch
 import arcwise
 from arcwise.errors import ConfigError
 from arcwise.margins import build, margin_class, names
+from arcwise.margins.base import register
+
+
+@dataclasses.dataclass(frozen=True)
+class Own(arcwise.NormSoftmax):
+    """A margin of somebody's own."""
 
 
 def test_every_margin_of_the_paper_is_registered() -> None:
@@ -29,6 +36,49 @@ def test_an_unknown_margin_says_did_you_mean(given: str, meant: str) -> None:
     with pytest.raises(ConfigError) as error:
         build(given)
     assert str(error.value) == f"there is no margin {given!r}. Did you mean {meant}? Known: {', '.join(names())}."
+
+
+@pytest.mark.parametrize("name", ["MyLoss", "my_loss", "a/b", "my+loss", "", "-a", "a--b"])
+def test_a_name_that_cannot_be_typed_is_refused(name: str) -> None:
+    with pytest.raises(
+        ConfigError, match=r"a name is made of small letters, digits and single dashes, as in my-margin; got"
+    ):
+        register(name)(Own)
+    assert name not in names()
+
+
+@pytest.mark.parametrize("name", ["arcface", "softmax"])
+def test_a_name_that_is_taken_is_refused(name: str) -> None:
+    with pytest.raises(ConfigError, match=f"the name {name} is taken; register Own under another"):
+        register(name)(Own)
+
+
+def test_a_class_may_be_registered_anew_under_its_own_name() -> None:
+    assert register("arcface")(arcwise.ArcFace) is arcwise.ArcFace
+
+
+@pytest.mark.parametrize(
+    ("default", "got"),
+    [(dataclasses.field(default=2), "2"), (dataclasses.field(default=None), "None"), (dataclasses.field(), "none")],
+    ids=["whole", "None", "missing"],
+)
+def test_a_parameter_that_could_not_be_typed_is_refused(default: Any, got: str) -> None:
+    made = dataclasses.make_dataclass("Made", [("k", Any, default)], bases=(arcwise.NormSoftmax,), frozen=True)
+    with pytest.raises(
+        ConfigError, match=rf"Made's k needs a default that is a float, a bool or a word; got {got}\. Write"
+    ):
+        register("made")(made)
+    assert "made" not in names()
+
+
+def test_a_margin_that_is_no_dataclass_is_refused() -> None:
+    class Plain(arcwise.NormSoftmax):
+        pass
+
+    with pytest.raises(
+        ConfigError, match=r"Plain must be a frozen dataclass; put @dataclass\(frozen=True\) under @register"
+    ):
+        register("plain")(Plain)
 
 
 def test_an_unknown_parameter_says_did_you_mean() -> None:

@@ -71,13 +71,15 @@ def _default(value: Any) -> str:
 
 def _legend(entry: Entry) -> str:
     """What the letters mean, for those that occur."""
+    text = "\n".join(entry.words.formula)
     letters: Mapping[str, str] = {
         r"θ_y": "θ_y is the angle between an embedding and the centre of its own class",
-        r"θ_j|θ_k": "θ_j the one to the centre of another class j",
+        r"θ_j|θ_k": "θ_j the one to the centre of another class j"
+        if "θ_y" in text
+        else "θ_j is the angle between an embedding and the centre of class j",
         r"(?<![a-z])s·|s_t": "s the scale",
         r"ψ": "ψ what takes the place of the own class's cosine",
     }
-    text = "\n".join(entry.words.formula)
     found = [words for pattern, words in letters.items() if re.search(pattern, text)]
     return f"Here {', '.join(found)}." if found else ""
 

@@ -50,15 +50,19 @@ class Head(nn.Module, ABC):
 
         Args:
             embeddings: (B, D) in float32, float16, bfloat16 or float64, under autocast or not. They need not be normalised.
-            labels: (B,) whole numbers in 0 … N − 1; −1 marks a sample to ignore.
+            labels: (B,) whole numbers in 0 … N − 1; −1 marks a sample to ignore, whatever its embedding holds.
             return_stats: also return the batch's `Stats`, measured without the margin.
 
         Returns:
-            The mean loss over the labelled samples, a scalar in float32 (float64 for float64 input).
+            The mean loss over the labelled samples, a scalar in float32 (float64 for float64 input). It is NaN where a labelled
+            embedding holds NaN or infinity: looking for that beforehand would wait for the device at every step. An embedding of
+            zeros has no direction: it counts as standing at 90° to every centre and gets no gradient.
         """
         check_embeddings(embeddings, self.dim)
         labels = check_labels(labels, embeddings, self.num_classes)
-        loss, stats = self.loss(embeddings, labels)
+        # 0·NaN is NaN: an ignored row that is not finite would reach every centre's gradient.
+        harmless_B = (labels >= 0) | embeddings.isfinite().all(dim=1)
+        loss, stats = self.loss(torch.where(harmless_B.unsqueeze(1), embeddings, 0.0), labels)
         return (loss, stats) if return_stats else loss
 
     @abstractmethod

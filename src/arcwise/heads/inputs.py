@@ -10,6 +10,7 @@ from arcwise.errors import ConfigError
 
 def check_embeddings(x_BD: Tensor, dim: int | None) -> None:
     """Refuse embeddings of the wrong shape or kind; a `dim` of None is any width."""
+    _check_tensor("embeddings", x_BD)
     if x_BD.dim() != 2 or (dim is not None and x_BD.shape[1] != dim):
         width = dim if dim is not None else "width"
         raise ConfigError(f"embeddings must have the shape (batch, {width}); got {tuple(x_BD.shape)}.")
@@ -23,6 +24,7 @@ def check_labels(labels_B: Tensor, x_BD: Tensor, num_classes: int | None) -> Ten
     On a GPU, and under torch.compile, the range is checked without waiting for the values: a label out of range stops the program
     with a plainer RuntimeError, on a GPU at a later step.
     """
+    _check_tensor("labels", labels_B)
     if labels_B.shape != x_BD.shape[:1]:
         raise ConfigError(
             f"labels must have the shape ({x_BD.shape[0]},), one for each embedding; got {tuple(labels_B.shape)}."
@@ -45,6 +47,8 @@ def check_labels(labels_B: Tensor, x_BD: Tensor, num_classes: int | None) -> Ten
 
 def check_size(dim: int, num_classes: int) -> None:
     """Refuse a head that cannot tell anything apart."""
+    for name, value in (("dim", dim), ("num_classes", num_classes)):
+        check_whole(name, value)
     if dim < 2:
         raise ConfigError(f"dim must be at least 2, since an angle needs two dimensions; got {dim}.")
     if num_classes < 2:
@@ -52,8 +56,21 @@ def check_size(dim: int, num_classes: int) -> None:
 
 
 def check_counts(counts_N: Tensor, num_classes: int) -> None:
-    """Refuse class counts of the wrong shape or below 0."""
+    """Refuse class counts that are no tensor, of the wrong shape, below 0 or not finite."""
+    _check_tensor("class_counts", counts_N)
     if counts_N.shape != (num_classes,):
         raise ConfigError(f"class_counts must have the shape ({num_classes},); got {tuple(counts_N.shape)}.")
-    if bool((counts_N < 0).any()):
-        raise ConfigError(f"class_counts must be 0 or more; got {float(counts_N.min()):g} as the smallest.")
+    wrong_N = ~((counts_N >= 0) & (counts_N < torch.inf))
+    if bool(wrong_N.any()):
+        raise ConfigError(f"class_counts must be 0 or more and finite; got {float(counts_N[wrong_N][0]):g}.")
+
+
+def check_whole(name: str, value: object) -> None:
+    """Refuse what is no whole number."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise ConfigError(f"{name} must be a whole number; got {value!r}.")
+
+
+def _check_tensor(name: str, value: object) -> None:
+    if not isinstance(value, Tensor):
+        raise ConfigError(f"{name} must be a tensor; got {type(value).__name__}. Pass torch.as_tensor({name}).")

@@ -14,11 +14,14 @@ from arcwise.engines.stats import Stats
 from arcwise.engines.task import NO_FILTER, Outcome, Task
 from arcwise.errors import ConfigError, did_you_mean
 from arcwise.heads.head import Head
-from arcwise.heads.inputs import check_counts, check_embeddings, check_labels
+from arcwise.heads.inputs import check_counts, check_embeddings, check_labels, check_whole
 from arcwise.heads.sub_centers import SubCenterCounts
 from arcwise.margins import ArcFace, Facts, Margin, choose_scale
+from arcwise.margins.base import check_parameters
 
 ENGINES = ("auto", "reference")
+# Logits beyond it are too coarse in float32 to say which class is ahead.
+LARGEST_SCALE = 1e6
 
 
 class MarginHead(Head):
@@ -64,19 +67,26 @@ class MarginHead(Head):
         warmup_steps: int = 0,
         engine: str = "auto",
     ) -> None:
-        if not isinstance(centers_per_class, int) or not 1 <= centers_per_class <= 100:
+        check_whole("centers_per_class", centers_per_class)
+        if not 1 <= centers_per_class <= 100:
             raise ConfigError(f"centers_per_class must be a whole number from 1 to 100; got {centers_per_class!r}.")
         super().__init__(dim, num_classes, centers_per_class)
         self.margin: Margin = margin if margin is not None else ArcFace()
         if not isinstance(self.margin, Margin):
             raise ConfigError(f"margin must be an arcwise margin such as ArcFace(0.5); got {margin!r}.")
+        check_parameters(self.margin)
         self._scale = self._chosen_scale(scale)
-        if not -1 < filter_above <= NO_FILTER:
+        if (
+            not isinstance(filter_above, int | float)
+            or isinstance(filter_above, bool)
+            or not -1 < filter_above <= NO_FILTER
+        ):
             raise ConfigError(f"filter_above must be a cosine in (−1, 1], where 1 filters nothing; got {filter_above}.")
+        check_whole("warmup_steps", warmup_steps)
         if warmup_steps < 0:
             raise ConfigError(f"warmup_steps must be 0 or more; got {warmup_steps}.")
         if engine not in ENGINES:
-            raise ConfigError(f"there is no engine {engine!r}. {did_you_mean(engine, ENGINES)}")
+            raise ConfigError(f"there is no engine {engine!r}. {did_you_mean(str(engine), ENGINES)}")
         self.filter_above = float(filter_above)
         self.engine = "reference"
         self.warmup_steps = warmup_steps
@@ -196,7 +206,7 @@ class MarginHead(Head):
             return choice.scale
         if self.margin.owns_scale:
             raise ConfigError(f"{self.margin.name} chooses the scale itself; got scale={scale!r}. Leave it out.")
-        if not isinstance(scale, int | float) or not 0 < scale < float("inf"):
+        if not isinstance(scale, int | float) or isinstance(scale, bool) or not 0 < scale < LARGEST_SCALE:
             raise ConfigError(f'scale must be a positive number or "auto"; got {scale!r}.')
         return float(scale)
 

@@ -10,6 +10,7 @@ import torch
 
 from arcwise.errors import ConfigError, did_you_mean
 from arcwise.losses.term import Term
+from arcwise.margins.base import check_name
 
 T = TypeVar("T", bound=type[Term])
 _registry: dict[str, type[Term]] = {}
@@ -20,6 +21,7 @@ def register(name: str) -> Callable[[T], T]:
     """Class decorator: give a term the name by which the command line and config files know it."""
 
     def add(cls: T) -> T:
+        check_name(name, cls, _registry)
         cls.name = name
         _registry[name] = cls
         return cls

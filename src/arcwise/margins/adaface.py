@@ -39,7 +39,7 @@ class AdaFace(Margin):
 
     Args:
         m: the margin in radians and as a difference of cosines at once, 0 ≤ m < π/2.
-        h: how strongly lengths count: at h = 0.333 about 68 % of them lie within the clip, 0 < h ≤ 10.
+        h: how strongly lengths count: at h = 0.333 99.7 % of them lie within the clip if they are normally distributed, 0 < h ≤ 10.
 
     Paper:
         Minchul Kim, Anil K. Jain, Xiaoming Liu. AdaFace: Quality Adaptive Margin for Face Recognition. CVPR 2022. arXiv:2204.00964

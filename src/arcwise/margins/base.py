@@ -12,9 +12,10 @@ A margin answers five questions, and the heads and engines know nothing else abo
 from __future__ import annotations
 
 import math
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from typing import Any, ClassVar, Literal, Self, TypeVar
 
 import torch
@@ -238,12 +239,36 @@ def register(name: str) -> Callable[[M], M]:
     """Class decorator: give a margin the name by which the command line and config files know it."""
 
     def add(cls: M) -> M:
+        _check_fields(cls)
+        check_name(name, cls, {"softmax": None, **_registry})
         cls.name = name
         cls.title = cls.__dict__.get("title", cls.__name__)
         _registry[name] = cls
         return cls
 
     return add
+
+
+def check_name(name: str, cls: type, taken: Mapping[str, type | None]) -> None:
+    """Refuse a name that cannot be typed, or that another class has."""
+    if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name):
+        raise ConfigError(f"a name is made of small letters, digits and single dashes, as in my-margin; got {name!r}.")
+    holder = taken.get(name, cls)
+    # The same class again is a module that was loaded anew.
+    if holder is None or (holder.__module__, holder.__qualname__) != (cls.__module__, cls.__qualname__):
+        raise ConfigError(f"the name {name} is taken; register {cls.__name__} under another.")
+
+
+def _check_fields(cls: type[Margin]) -> None:
+    """Refuse a margin whose parameters could be neither typed nor written into a config."""
+    if "__dataclass_fields__" not in cls.__dict__:
+        raise ConfigError(f"{cls.__name__} must be a frozen dataclass; put @dataclass(frozen=True) under @register.")
+    for field in fields(cls):  # type: ignore[arg-type]
+        if not isinstance(field.default, bool | float | str):
+            raise ConfigError(
+                f"{cls.__name__}'s {field.name} needs a default that is a float, a bool or a word; got"
+                f" {'none' if field.default is MISSING else repr(field.default)}. Write a whole number as a float: 2.0."
+            )
 
 
 def names() -> tuple[str, ...]:
@@ -265,13 +290,23 @@ def build(name: str, **parameters: Any) -> Margin:
     for given in parameters:
         if given not in known:
             raise ConfigError(f"{name} has no parameter {given!r}. {did_you_mean(given, known)}")
+    _check_kinds(cls, parameters)
+    return cls(**parameters)
+
+
+def check_parameters(margin: Margin) -> None:
+    """Refuse a margin whose parameters are of another kind than their defaults: "no" would switch a bool on."""
+    if type(margin) in _registry.values():
+        _check_kinds(type(margin), margin.parameters())
+
+
+def _check_kinds(cls: type[Margin], parameters: Mapping[str, Any]) -> None:
     for field in fields(cls):  # type: ignore[arg-type]
         value = parameters.get(field.name, field.default)
         if not _is_like(value, field.default):
             raise ConfigError(
-                f"{name}'s {field.name} must be {_kind(field.default)}, such as {field.default!r}; got {value!r}."
+                f"{cls.name}'s {field.name} must be {_kind(field.default)}, such as {field.default!r}; got {value!r}."
             )
-    return cls(**parameters)
 
 
 def _is_like(value: Any, default: Any) -> bool:

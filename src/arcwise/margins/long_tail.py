@@ -39,7 +39,7 @@ class LongTail(Margin):
     Take it when: some classes have a hundred times as many samples as others.
 
     Formula:
-        m_j = m·(n_min/n_j)^power, for a class of n_j samples, where the rarest has n_min
+        m_j = m·(n_min/n_j)^power, for a class of n_j samples, where the rarest has n_min; m for a class without samples
         target: s·(cos θ_y − m_y), or s·ψ(θ_y) with ArcFace's ψ and m_y for kind "arc"
         other classes: s·cos θ_j
 
@@ -76,8 +76,9 @@ class LongTail(Margin):
 
     def class_margins(self, state: State) -> Tensor:
         """(N,) the margin of each class."""
-        counts_N = state["counts"].clamp_min(1)
-        return self.m * (counts_N.min() / counts_N) ** self.power
+        counts_N = state["counts"]
+        rarest = torch.where(counts_N > 0, counts_N, torch.inf).min()
+        return self.m * (rarest / torch.where(counts_N > 0, counts_N, rarest)).nan_to_num(1.0) ** self.power
 
     def initial_state(self, facts: Facts) -> dict[str, Tensor]:
         given = facts.class_counts
