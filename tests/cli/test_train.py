@@ -88,6 +88,7 @@ def test_doubtful_labels_are_counted_and_their_list_is_named(arcwise: Command) -
     one = "1 of 1,437 training samples lies nearer to another class than to its own and may be mislabelled: run/mislabelled.csv"
     advice = "Look the list through and train again: --leave-out or --relabel run/mislabelled.csv"
     assert doubtful_labels(Path("run"), {"num_suspect": 1, "num_judged": 1437}) == f"{one}\n{advice}"
+    assert doubtful_labels(Path("run"), {"num_suspect": 1, "num_judged": 1437}, relabelled=True) == one
     assert doubtful_labels(Path("run"), {"num_suspect": 0, "num_judged": 1437}) is None
     assert doubtful_labels(Path("run"), {}) is None
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ import torch
 import arcwise
 from arcwise.data import Dataset, Split
 from arcwise.errors import ConfigError
+from arcwise.training import load_run
 from arcwise.training.config import Config, with_settings
 from arcwise.training.doubtful_labels import with_suggested, without_listed
 from arcwise.training.suspects import HEADER
@@ -44,7 +46,15 @@ def test_what_lies_nearer_by_more_than_so_much_is_ignored_in_its_place(
     made = without_listed(data, str(listed), by)
     assert made.train.labels.tolist() == left
     assert torch.equal(made.train.images, data.train.images)
-    told = f"{left.count(-1) - 1} training samples that mislabelled.csv lists are left out"
+    said = {
+        1: "1 training sample that mislabelled.csv lists is",
+        2: "2 training samples that mislabelled.csv lists are",
+    }
+    told = (
+        f"{said[left.count(-1) - 1]} left out"
+        if left.count(-1) > 1
+        else "0 training samples that mislabelled.csv lists are left out"
+    )
     assert made.notes == (f"{told}: nearer to another class by more than {by:g}°.",)
 
 
@@ -121,8 +131,40 @@ def test_a_second_training_that_heeds_the_list_is_better_and_keeps_few_wrong_lab
     assert second.evaluation["num_judged"] > least_judged
     assert second.evaluation["own_angle"] < 0.8 * first.evaluation["own_angle"]
     assert Path(getattr(second.config.data, setting)).is_absolute()
+    Path("first/mislabelled.csv").write_text("another list by now")
     resumed = arcwise.train("second", resume=True)
     assert resumed.evaluation == second.evaluation
+    assert torch.equal(load_run("second").model.head.weight, second.model.head.weight)
+
+
+def test_the_list_of_a_run_that_left_samples_out_holds_these_as_well(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("sklearn")
+    monkeypatch.chdir(tmp_path)
+    options: dict[str, Any] = {"loss": "arcface", "dim": 16, "epochs": 4, "device": "cpu"}
+    noise = {"data.label_noise": "0.3"}
+    arcwise.train("digits", **options, settings=noise, out="first")
+    second = arcwise.train(
+        "digits", **options, settings={**noise, "data.leave_out": "first/mislabelled.csv"}, out="second"
+    )
+    left_out = {row for row, by in rows_of("first/mislabelled.csv") if by > 20}
+    listed = {row for row, _ in rows_of("second/mislabelled.csv")}
+    assert len(left_out) > 300
+    assert left_out < listed
+    assert second.evaluation is not None
+    assert len(listed) >= len(left_out) + second.evaluation["num_suspect"]
+
+
+def rows_of(file: str) -> list[tuple[int, float]]:
+    with Path(file).open(newline="") as text:
+        return [(int(entry["row"]), float(entry["nearer_by"])) for entry in csv.DictReader(text)]
+
+
+def test_no_folder_is_begun_with_a_list_that_is_not_there(tmp_path: Path, small_digits: Dataset) -> None:
+    with pytest.raises(ConfigError, match="cannot be read"):
+        arcwise.train(small_digits, settings={"data.leave_out": "none.csv"}, out=tmp_path / "run", announce=False)
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_list_is_for_one_of_the_two(make_config: Callable[..., Config]) -> None:

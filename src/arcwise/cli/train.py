@@ -96,7 +96,7 @@ def train(
     else:
         print(f"\n{run.path}")
         print_table([["measured on the test part", ""], *summary(run.evaluation)])
-        if doubt := doubtful_labels(run.path, run.evaluation):
+        if doubt := doubtful_labels(run.path, run.evaluation, relabelled=bool(run.config.data.relabel)):
             print(doubt)
     next_command(f"arcwise report {shlex.quote(str(run.path))}", output)
     return 0
@@ -119,18 +119,21 @@ def tell_stopped(signal_name: str, go_on: str) -> int:
     return 143 if signal_name == "SIGTERM" else 130
 
 
-def doubtful_labels(path: Path, evaluation: dict[str, Any]) -> str | None:
-    """How many training labels look wrong and where they are listed; None where none does."""
+def doubtful_labels(path: Path, evaluation: dict[str, Any], *, relabelled: bool = False) -> str | None:
+    """How many training labels look wrong and where they are listed; None where none does.
+
+    A list that was made under suggested labels does not fit the data as they come, so nothing is suggested for it.
+    """
     count = evaluation.get("num_suspect") or 0
     if not count:
         return None
     lie = (
         "lie nearer to another class than to their own" if count > 1 else "lies nearer to another class than to its own"
     )
-    return (
-        f"{count:,} of {evaluation['num_judged']:,} training samples {lie} and may be mislabelled: {path / 'mislabelled.csv'}"
-        f"\nLook the list through and train again: --leave-out or --relabel {shlex.quote(str(path / 'mislabelled.csv'))}"
-    )
+    file = path / "mislabelled.csv"
+    told = f"{count:,} of {evaluation['num_judged']:,} training samples {lie} and may be mislabelled: {file}"
+    advice = f"Look the list through and train again: --leave-out or --relabel {shlex.quote(str(file))}"
+    return told if relabelled else f"{told}\n{advice}"
 
 
 def summary(evaluation: dict[str, Any]) -> list[list[str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,13 +28,21 @@ def without_listed(data: Dataset, file: str, by: float) -> Dataset:
     made, count = _labelled_anew(data, file, by, suggested=False)
     if not (made.train.labels >= 0).any():
         raise ConfigError(f"{file} lists every training sample; raise data.doubtful_by above {by:g}°.")
-    return _noted(made, f"{count:,} training samples that {Path(file).name} lists are left out", by)
+    return _noted(made, f"{_samples(count)} that {Path(file).name} lists {'is' if count == 1 else 'are'} left out", by)
 
 
 def with_suggested(data: Dataset, file: str, by: float) -> Dataset:
     """The data with the class that a mislabelled.csv suggests on the training samples that it lists; see `without_listed`."""
     made, count = _labelled_anew(data, file, by, suggested=True)
-    return _noted(made, f"{count:,} training samples take the labels that {Path(file).name} suggests", by)
+    return _noted(
+        made,
+        f"{_samples(count)} {'takes the label' if count == 1 else 'take the labels'} that {Path(file).name} suggests",
+        by,
+    )
+
+
+def _samples(count: int) -> str:
+    return f"{count:,} training sample{'' if count == 1 else 's'}"
 
 
 def _noted(data: Dataset, what: str, by: float) -> Dataset:
@@ -77,6 +86,8 @@ def _listed(file: Path) -> list[Line]:
                 try:
                     row = int(entry["row"])
                     degrees = float(entry["nearer_by"])
+                    if math.isnan(degrees):
+                        raise ValueError
                     listed.setdefault(row, (reader.line_num, row, entry["label"], entry["suggested"], degrees))
                 except (TypeError, ValueError):
                     raise ConfigError(

@@ -1,12 +1,13 @@
 """The run folder: what training writes and every later stage reads.
 
-config.toml   metrics.jsonl   evaluation.json   mislabelled.csv   checkpoints/   embeddings/   figures/
+config.toml   metrics.jsonl   evaluation.json   mislabelled.csv   doubtful.csv   checkpoints/   embeddings/   figures/
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from safetensors.torch import load_file, save
 from torch import Tensor
 
 from arcwise.atomic_write import remove_partial_files, write_file
-from arcwise.errors import RunError
+from arcwise.errors import ConfigError, RunError
 from arcwise.training.config import Config, read_config, to_toml
 
 
@@ -28,6 +29,7 @@ class RunFolder:
         self.metrics_file = path / "metrics.jsonl"
         self.evaluation_file = path / "evaluation.json"
         self.mislabelled_file = path / "mislabelled.csv"
+        self.doubtful_file = path / "doubtful.csv"
         self.checkpoints = path / "checkpoints"
         self.embeddings = path / "embeddings"
         self.figures = path / "figures"
@@ -45,10 +47,17 @@ class RunFolder:
         """Make a new run folder; one that is there already, with anything in it, is left alone."""
         cls.must_be_free(path)
         folder = cls(path)
+        listed = config.data.leave_out or config.data.relabel
+        try:
+            doubtful = Path(listed).read_bytes() if listed else b""
+        except OSError as error:
+            raise ConfigError(f"the list {listed} cannot be read: {error.strerror or error}.") from None
         try:
             # The config first: a folder with a config is a run that can be resumed, whatever else is missing.
             path.mkdir(parents=True, exist_ok=True)
             write_file(folder.config_file, to_toml(config))
+            if listed:
+                write_file(folder.doubtful_file, doubtful)
             for part in (folder.checkpoints, folder.embeddings, folder.figures):
                 part.mkdir(exist_ok=True)
         except OSError as error:
@@ -116,6 +125,16 @@ class RunFolder:
     def write_mislabelled(self, text: str) -> None:
         """Write mislabelled.csv."""
         self._write(self.mislabelled_file, text)
+
+    def with_own_list(self, config: Config) -> Config:
+        """The config with the copy of its list of doubtful samples that was made when the run began, whatever became of the original."""
+        if not self.doubtful_file.is_file():
+            return config
+        copy, data = str(self.doubtful_file.resolve()), config.data
+        return replace(
+            config,
+            data=replace(data, leave_out=copy if data.leave_out else "", relabel=copy if data.relabel else ""),
+        )
 
     def evaluation(self) -> dict[str, Any] | None:
         """The run's evaluation, if it has got that far."""

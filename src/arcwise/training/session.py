@@ -176,7 +176,8 @@ def train(
         )
         RunFolder.must_be_free(path)
     if announce:
-        for note in training_data(chosen, dataset).notes:
+        listed = folder.with_own_list(chosen) if resumed is not None else chosen
+        for note in training_data(listed, dataset).notes:
             reporter.say(f"note: {note}")
         if resumed is None:
             announce_run(chosen, dataset, reporter, custom)
@@ -223,7 +224,7 @@ def load_run(
     config = folder.config()
     _same_backbone(config, backbone)
     dataset = data if data is not None else load_data(config, data_dir, reporter)
-    dataset = training_data(config, dataset)
+    dataset = training_data(folder.with_own_list(config), dataset)
     with _own_random_state(config.train.device):
         model = build_model(config, dataset, backbone)
         if not Trainer(folder, config, dataset, model, Reporter()).restore(rewind_metrics=False):
@@ -262,7 +263,7 @@ def train_in(
         stop: by whom a stop is asked for; by default Ctrl-C and SIGTERM do.
         measuring: what is measured at the end, and written into the folder.
     """
-    data = training_data(config, data)
+    data = training_data(folder.with_own_list(config), data)
     if config.train.device == "cpu":
         keep_freed_memory()
     listening = stop_on_signals() if stop is None else contextlib.nullcontext(stop)

@@ -30,7 +30,7 @@ def list_suspects(folder: RunFolder, data: Dataset, embeddings: Tensor) -> dict[
     if len(train.labels[train.labels >= 0].unique()) < 2:
         return {}
     ranked = likely_mislabelled(embeddings, train.labels, paths=train.paths)
-    folder.write_mislabelled(_as_csv(ranked, data.classes))
+    folder.write_mislabelled(_as_csv(ranked, data.classes) + _left_out(folder, data))
     record: dict[str, Any] = {"num_suspect": ranked.num_suspect, "num_judged": ranked.num_judged}
     if train.true_labels is not None:
         shuffled = (train.labels >= 0) & (train.labels != train.true_labels)
@@ -42,6 +42,18 @@ def list_suspects(folder: RunFolder, data: Dataset, embeddings: Tensor) -> dict[
             "shuffled_average_precision": found.average_precision,
         }
     return record
+
+
+def _left_out(folder: RunFolder, data: Dataset) -> str:
+    """The lines that were heeded by leaving their samples out, so that the new list may take the place of the old one."""
+    if not folder.doubtful_file.is_file():
+        return ""
+    text = io.StringIO()
+    with folder.doubtful_file.open(encoding="utf-8", newline="") as lines:
+        for entry in csv.DictReader(lines):
+            if int(data.train.labels[int(entry["row"])]) < 0:
+                csv.writer(text, lineterminator="\n").writerow([entry.get(name, "") for name in HEADER])
+    return text.getvalue()
 
 
 def _as_csv(ranked: Mislabelled, classes: tuple[str, ...]) -> str:
