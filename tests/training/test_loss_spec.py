@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from arcwise import losses, margins
 from arcwise.errors import ConfigError
-from arcwise.training.loss_spec import LossSpec, TermSpec, all_losses, loss_names, parse_loss, parse_losses
+from arcwise.training.loss_spec import LossSpec, TermSpec, all_losses, as_specs, loss_names, parse_loss, parse_losses
 
 
 @pytest.mark.parametrize("name", loss_names())
@@ -166,3 +166,10 @@ def test_a_mistake_in_a_loss_is_named(text: str, message: str) -> None:
 def test_a_mistake_in_a_list_of_losses_is_named(text: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         parse_losses(text)
+
+
+def test_losses_may_be_given_one_by_one() -> None:
+    spec = parse_loss("cosface(m=0.2)")
+    assert as_specs(["softmax", spec]) == [parse_loss("softmax"), spec] == as_specs("softmax,cosface(m=0.2)")
+    with pytest.raises(ConfigError, match=r'a loss is written as a word, such as "arcface\(m=0\.3\)"; got 3\.'):
+        as_specs([3])  # type: ignore[list-item]

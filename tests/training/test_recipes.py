@@ -9,7 +9,7 @@ from arcwise import margins
 from arcwise.data import Dataset, Split
 from arcwise.errors import ConfigError
 from arcwise.training.config import Config, from_toml, to_toml
-from arcwise.training.loss_spec import LossSpec, loss_names
+from arcwise.training.loss_spec import LossSpec, loss_names, parse_loss
 from arcwise.training.recipes import Wishes, resolve
 
 
@@ -74,6 +74,10 @@ def test_softmax_has_no_margin_to_warm_up(small_digits: Dataset) -> None:
         ({"loss": LossSpec("combined"), "margin": 0.3}, r"combined has no single margin m; .*combined\(name=value\)"),
         ({"margin": 28.6}, r"m must be in \[0, π/2\) radians; got 28\.6\. If that is in degrees"),
         ({"margin": -0.1}, "got -0.1"),
+        (
+            {"loss": parse_loss("arcface(m=0.3)"), "margin": 0.5},
+            r"the margin is given twice: arcface-m0\.3 and --margin 0\.5",
+        ),
         ({"scale": float("nan")}, r"loss\.scale must be a positive number; got nan"),
         ({"epochs": 0}, r"train\.epochs must be at least 1; got 0"),
         ({"batch_size": 1}, r"train\.batch_size must be at least 2; got 1"),

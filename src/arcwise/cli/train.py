@@ -45,11 +45,11 @@ def train(
     Parameters
     ----------
     data
-        mnist, fashion-mnist, cifar10, digits; a folder with one sub-folder per class; a CSV of path,label; an .npz of features with
-        labels; or, with --resume, a run folder.
+        mnist, fashion-mnist, cifar10, omniglot, digits; a folder with one sub-folder per class; a CSV of path,label; an .npz of features
+        with labels; or, with --resume, a run folder.
     loss
-        softmax, norm-softmax, arcface, cosface, sphereface or combined, with parameters if need be: "arcface(m=0.3)". By default
-        arcface.
+        softmax, norm-softmax, arcface, cosface, adaface or any other, with parameters, centres and terms if need be: "arcface(m=0.3)",
+        "arcface(centers=3)+intra:0.1". By default arcface.
     margin
         The margin m; angles in radians.
     scale

@@ -24,7 +24,7 @@ from arcwise.training.columns import COLUMNS, Column, columns_of
 from arcwise.training.config import Config
 from arcwise.training.device import choose_device, describe
 from arcwise.training.jobs import Job, check_jobs
-from arcwise.training.loss_spec import LossSpec, parse_losses
+from arcwise.training.loss_spec import LossSpec, as_specs
 from arcwise.training.recipes import Wishes, resolve
 from arcwise.training.run_all import run_all
 from arcwise.training.run_folder import prepare_folder
@@ -99,7 +99,7 @@ class Comparison:
 def compare(
     data: str | Path | Dataset,
     *,
-    losses: str | Sequence[LossSpec] = "softmax,arcface",
+    losses: str | Sequence[str | LossSpec] = "softmax,arcface",
     seeds: int = 1,
     first_seed: int = 0,
     dim: int | None = None,
@@ -133,7 +133,7 @@ def compare(
         The table, and where the runs are.
     """
     reporter = reporter if reporter is not None else Reporter()
-    specs = parse_losses(losses) if isinstance(losses, str) else list(losses)
+    specs = as_specs(losses)
     if seeds < 1:
         raise ConfigError(f"seeds must be at least 1; got {seeds}.")
     check_jobs(jobs)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 
 from arcwise import losses, margins
@@ -103,6 +103,18 @@ def parse_loss(text: str) -> LossSpec:
     filter_above = _filter(parameters.pop("filter", 1.0))
     margins.build(name, **parameters)
     return LossSpec(name, parameters, centers, filter_above, terms)
+
+
+def as_specs(losses: str | Sequence[str | LossSpec]) -> list[LossSpec]:
+    """Losses in one string, or each by itself as a string or a specification."""
+    return parse_losses(losses) if isinstance(losses, str) else [as_spec(loss) for loss in losses]
+
+
+def as_spec(loss: object) -> LossSpec:
+    """One loss, written or specified."""
+    if not isinstance(loss, str | LossSpec):
+        raise ConfigError(f'a loss is written as a word, such as "arcface(m=0.3)"; got {loss!r}.')
+    return parse_loss(loss) if isinstance(loss, str) else loss
 
 
 def parse_losses(text: str) -> list[LossSpec]:

@@ -187,6 +187,10 @@ def choose_loss(wishes: Wishes, num_classes: int, dim: int) -> tuple[LossConfig,
     if wishes.margin is not None:
         if "m" not in margins.margin_class(spec.name).__dataclass_fields__:  # type: ignore[attr-defined]
             raise ConfigError(f"{spec.name} has no single margin m; write its parameters: {spec.name}(name=value).")
+        if "m" in parameters:
+            raise ConfigError(
+                f"the margin is given twice: {spec.label} and --margin {wishes.margin:g}. Leave one of them out."
+            )
         parameters["m"] = wishes.margin
     margin = margins.build(spec.name, **parameters)
     if margin.owns_scale and wishes.scale is not None:

@@ -32,7 +32,7 @@ from arcwise.training.finish import Measure, measure
 from arcwise.training.freed_memory import keep_freed_memory
 from arcwise.training.interrupt import StopRequest, stop_on_signals
 from arcwise.training.loop import Trainer
-from arcwise.training.loss_spec import LossSpec, parse_loss
+from arcwise.training.loss_spec import LossSpec, as_spec
 from arcwise.training.recipes import Wishes, resolve, sized
 from arcwise.training.resuming import folder_to_resume, same_run, same_setting, same_tuning
 from arcwise.training.run_folder import RunFolder
@@ -115,7 +115,7 @@ def train(
     if isinstance(loss, Margin):
         usual = type(loss)().parameters()
         loss = LossSpec(loss.name, {key: value for key, value in loss.parameters().items() if value != usual[key]})
-    spec = parse_loss(loss) if isinstance(loss, str) else loss
+    spec = as_spec(loss) if loss is not None else None
     if not (backbone is None or isinstance(backbone, str | nn.Module)):
         raise ConfigError(
             f"backbone must be a name or an instance of torch.nn.Module; got {backbone!r}. A class wants ()."

@@ -21,7 +21,7 @@ from arcwise.training.config import Config
 from arcwise.training.interrupt import StopRequest, stop_on_signals
 from arcwise.training.jobs import Job, Outcome, begun_run, check_jobs, run_in_turn
 from arcwise.training.jobs_progress import Board
-from arcwise.training.loss_spec import LossSpec, parse_losses
+from arcwise.training.loss_spec import LossSpec, as_specs
 from arcwise.training.recipes import Wishes, resolve
 from arcwise.training.run_folder import prepare_folder
 from arcwise.training.session import RUNS, announce_run, load_any
@@ -39,7 +39,7 @@ from arcwise.training.tuning.space import space_of
 def tune(
     data: str | Path | Dataset,
     *,
-    losses: str | Sequence[LossSpec] = "all",
+    losses: str | Sequence[str | LossSpec] = "all",
     trials: int = 8,
     jobs: int = 1,
     dim: int | None = None,
@@ -73,7 +73,7 @@ def tune(
         The best settings, and all trials. `tuning.file` is what `train` and `compare` take as `tuned`.
     """
     reporter = reporter if reporter is not None else Reporter()
-    specs = parse_losses(losses) if isinstance(losses, str) else list(losses)
+    specs = as_specs(losses)
     if trials < 1:
         raise ConfigError(f"trials must be at least 1, the default setting; got {trials}.")
     check_jobs(jobs)
