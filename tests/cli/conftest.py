@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -66,17 +65,7 @@ def environment(extra: Mapping[str, str]) -> dict[str, str]:
 
 
 @pytest.fixture(scope="session")
-def interruptible() -> Iterator[None]:
-    """Tests that run in the background of a script ignore Ctrl-C, and so would the processes that they start."""
-    before = signal.getsignal(signal.SIGINT)
-    if before is signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.fixture(scope="session")
-def start(interruptible: None) -> Callable[..., subprocess.Popen[str]]:
+def start() -> Callable[..., subprocess.Popen[str]]:
     """Start the command in a process of its own."""
 
     def begin(*arguments: object, cwd: Path, **extra: str) -> subprocess.Popen[str]:
