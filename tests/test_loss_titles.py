@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import pytest
 
 from arcwise import margins
@@ -47,6 +49,7 @@ def test_a_margin_is_called_by_its_class_unless_it_says_otherwise(monkeypatch: p
     monkeypatch.setattr(margins.base, "_registry", dict(margins.base._registry))
 
     @margins.register("my-face")
+    @dataclass(frozen=True)
     class MyFace(margins.MVSoftmax):
         pass
 
