@@ -42,8 +42,8 @@ class Listener(Reporter):
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory, make_many: Callable[[Path], Path]) -> Path:
-    return make_many(tmp_path_factory.mktemp("many") / "compare")
+def folder(tmp_path_factory: pytest.TempPathFactory, make_many: Callable[[Path, tuple[str, ...]], Path]) -> Path:
+    return make_many(tmp_path_factory.mktemp("many") / "compare", LOSSES)
 
 
 @pytest.fixture(scope="module")

@@ -32,9 +32,7 @@ class DataConfig:
     label_noise: float = 0.0  # the share of the training labels that is replaced by another class on purpose
     leave_out: str = ""  # a mislabelled.csv: training ignores what it lists
     relabel: str = ""  # or takes the labels that it suggests
-    doubtful_by: float = (
-        20.0  # of what is listed, only what lies nearer to another class by more than so many degrees counts
-    )
+    doubtful_by: float = 20.0  # only what lies nearer to another class by more than so many degrees counts
     quarter_turns: bool = False  # pictures turned by quarters are classes of their own in training
 
 
